@@ -34,15 +34,13 @@ class Rule:
 
     def __post_init__(self) -> None:
         if self.first.shape != self.second.shape or self.first.ndim != 1:
-            raise InvalidInput(
-                f"weights of shape {self.first.shape} and {self.second.shape}, expected one length C"
-            )
+            raise InvalidInput(f"weights of shape {self.first.shape} and {self.second.shape}, expected one length C")
         if (np.minimum(self.first, self.second) < 0).any() or not (self.first + self.second > 0).any():
             raise InvalidInput("weights must be non-negative and not all zero")
 
     @property
     def n_categories(self) -> int:
-        return self.first.size
+        return int(self.first.size)
 
     def scores(self, mu: Floats) -> Floats:
         """p = <w1, mu> / <w1 + w2, mu>: the first item's expected share.
@@ -56,7 +54,8 @@ class Rule:
         (...) in [0, 1]; ½ where no weight is left.
         """
         total = mu @ (self.first + self.second)
-        return np.divide(mu @ self.first, total, out=np.full(total.shape, 0.5), where=total > 0)
+        scores: Floats = np.divide(mu @ self.first, total, out=np.full(total.shape, 0.5), where=total > 0)
+        return scores
 
     def gradient(self, mu: Floats) -> Floats:
         """q = dp/dmu = (w1 - p (w1 + w2)) / <w1 + w2, mu>.
@@ -72,7 +71,8 @@ class Rule:
         both = self.first + self.second
         total = (mu @ both)[..., None]
         direction = self.first - self.scores(mu)[..., None] * both
-        return np.divide(direction, total, out=np.zeros(mu.shape), where=total > 0)
+        gradient: Floats = np.divide(direction, total, out=np.zeros(mu.shape), where=total > 0)
+        return gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Covariates:
     margins: Floats | None = None
 
     def __len__(self) -> int:
-        return self.x.shape[0]
+        return int(self.x.shape[0])
 
     def take(self, index: Ints) -> Covariates:
         """The rows named by `index`, in its order."""
@@ -119,7 +119,7 @@ class Votes:
     propensity: Floats
 
     def __len__(self) -> int:
-        return self.row.size
+        return int(self.row.size)
 
     def take(self, index: Ints | Bools) -> Votes:
         """The votes named by `index` (positions or a mask)."""
@@ -159,7 +159,7 @@ class Sample:
 
     @property
     def n_rows(self) -> int:
-        return self.context.size
+        return int(self.context.size)
 
 
 @dataclass(frozen=True, slots=True)
