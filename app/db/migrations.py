@@ -1,0 +1,61 @@
+"""Bring a database to the schema of this version, and say whether it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+import migrations
+from app.db.engine import open_engine
+
+LOCK_TIMEOUT = "5s"
+"""A migration that cannot have its lock gives up rather than queue every vote behind it."""
+
+ONE_AT_A_TIME = 0x6F72_7468
+"""Advisory lock key: services that start together migrate in turn."""
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate the database at `url` up to `revision`."""
+    _run(url, command.upgrade, revision)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Migrate the database at `url` down to `revision`; "base" empties it."""
+    _run(url, command.downgrade, revision)
+
+
+def check(url: str) -> None:
+    """Raise alembic.util.CommandError where the models and the migrated schema differ."""
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        command.check(_config(connection))
+    engine.dispose()
+
+
+def is_current(connection: Connection) -> bool:
+    """Whether the database has exactly the newest migration."""
+    heads = set(ScriptDirectory.from_config(_config(connection)).get_heads())
+    return set(MigrationContext.configure(connection).get_current_heads()) == heads
+
+
+def _run(url: str, action: Callable[[Config, str], None], revision: str) -> None:
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
+        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
+        action(_config(connection), revision)
+    engine.dispose()
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,50 @@
+"""One use case, one transaction: the only place that commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy.orm import Session
+
+from app.db.jobs import JobRepository
+from app.db.snapshots import SnapshotRepository
+
+
+class UnitOfWork:
+    """A transaction with its repositories; what is not committed when the block ends is rolled back.
+
+    Parameters
+    ----------
+    session_factory : opens the session that carries the transaction.
+    """
+
+    session: Session
+
+    def __init__(self, session_factory: Callable[[], Session]) -> None:
+        self._session_factory = session_factory
+        self._after_commit: list[Callable[[], None]] = []
+
+    def __enter__(self) -> Self:
+        self.session = session = self._session_factory()
+        self.jobs = JobRepository(session)
+        self.snapshots = SnapshotRepository(session)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._after_commit.clear()
+        self.session.close()
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Run `action` once the transaction is durable: messages never announce what may still be undone."""
+        self._after_commit.append(action)
+
+    def commit(self) -> None:
+        """Make the work durable, then run the actions that waited for it."""
+        self.session.commit()
+        actions, self._after_commit = self._after_commit, []
+        for action in actions:
+            action()
