@@ -237,6 +237,7 @@ class Job(OnBoard, Dated, Base):
     kind: Mapped[str]
     state: Mapped[str]
     progress: Mapped[float] = mapped_column(server_default=text("0"))
+    attempts: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     error: Mapped[str | None]
     snapshot_id: Mapped[UUID | None] = mapped_column(ForeignKey("snapshots.id"))
     started_at: Mapped[datetime | None]

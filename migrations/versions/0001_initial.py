@@ -149,6 +149,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("progress", sa.Double(), server_default=sa.text("0"), nullable=False),
+        sa.Column("attempts", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("error", sa.Text(), nullable=True),
         sa.Column("snapshot_id", sa.Uuid(), nullable=True),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
