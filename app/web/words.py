@@ -1,0 +1,119 @@
+"""What the pages say: every code of the rankings in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A banner: how serious it is (`info`, `caution`, `alarm`), its headline and what it means."""
+
+    tone: str
+    headline: str
+    meaning: str
+
+
+BOARD_STATUS: Mapping[str, Notice] = MappingProxyType(
+    {
+        "pending": Notice(
+            "info", "No ranking yet", "Votes are being collected. The first ranking appears after the next refit."
+        ),
+        "propensities_inconsistent": Notice(
+            "alarm",
+            "The reported chances do not fit the votes",
+            "Pairs were voted on more or less often than the chances sent with the votes allow. "
+            "Scores may be biased until the cause is found.",
+        ),
+        "disconnected": Notice(
+            "caution",
+            "Some items cannot be compared",
+            "No chain of votes links every item. Only the linked group with most votes is ranked.",
+        ),
+        "extrapolated": Notice(
+            "caution",
+            "Partly extrapolated",
+            "At least one score rests by more than 5% on pairs that nobody voted on, and there leans on the model. "
+            "The pairs “observed” use voted pairs alone.",
+        ),
+        "few_contexts": Notice(
+            "caution",
+            "Few contexts",
+            "The votes come from fewer than 30 distinct contexts: what the intervals say about new ones is rough.",
+        ),
+        "few_votes": Notice(
+            "caution", "Few votes", "At least one item has too few votes for a score or an interval to lean on."
+        ),
+    }
+)
+
+ITEM_STATUS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "few_votes": ("few votes", "Too few votes for a score or an interval to lean on."),
+        "extrapolated": ("extrapolated", "More than 5% of this score rests on pairs that nobody voted on."),
+        "disconnected": ("not linked", "No chain of votes links this item to the ranked group."),
+        "separated": ("one-sided", "Won or lost every vote, so the votes set no finite score."),
+        "retired": ("retired", "No longer takes part; the score is that of its last ranking."),
+    }
+)
+
+ESTIMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "bt": ("Bradley–Terry", "Score: log-odds against the average item. Zero is the average."),
+        "borda": ("Borda", "Score: share won against the other items, ties as half, averaged over rivals and sides."),
+        "rc": ("Rank centrality", "Score: share of time a walk spends on the item that always moves to a better one."),
+        "threshold": ("Threshold", "Score: share of rivals that the item beats, with a soft step at one half."),
+        "robust": ("Worst rival", "Score: share won against the rivals that are hardest for the item."),
+    }
+)
+
+ESTIMATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "debiased": "Debiased",
+        "plugin": "Plug-in (no valid interval)",
+        "restricted": "Restricted Bradley–Terry",
+        "classical": "Classical fit",
+        "contextual-bt": "Contextual Bradley–Terry",
+    }
+)
+
+PAIRS: Mapping[str, str] = MappingProxyType({"auto": "Automatic", "all": "All pairs", "observed": "Observed pairs"})
+
+INTERVALS: Mapping[str, str] = MappingProxyType(
+    {
+        "simultaneous": "Simultaneous",
+        "marginal": "One at a time",
+        "bonferroni": "Bonferroni",
+        "sidak": "Šidák",
+        "anytime": "Anytime",
+    }
+)
+
+INTERVAL_MEANING: Mapping[str, str] = MappingProxyType(
+    {
+        "simultaneous": "all intervals hold their true score together with {level} confidence",
+        "marginal": "each interval alone holds its true score with {level} confidence; all together, less often",
+        "bonferroni": "all intervals hold their true score together with at least {level} confidence",
+        "sidak": "all intervals hold their true score together with {level} confidence",
+        "anytime": "the intervals hold at every look at the board together, with {level} confidence",
+    }
+)
+
+SCALES: Mapping[str, str] = MappingProxyType({"natural": "Natural", "elo": "Elo"})
+
+
+def named(words: Mapping[str, str], code: str) -> str:
+    """The words for a code, or the code itself where a board brings its own name."""
+    return words.get(code, code)
+
+
+def estimand(code: str) -> tuple[str, str]:
+    """Label and meaning of an estimand; a board's own variant goes by its name."""
+    return ESTIMANDS.get(code, (code, "A variant that this board defines."))
+
+
+def spoken(code: str) -> str:
+    """`both_bad` as `both bad`."""
+    return code.replace("_", " ")

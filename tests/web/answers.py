@@ -1,0 +1,48 @@
+"""Answers in the shape of `GET …/rankings`, for tests that need no server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.web.choices import Combination, Menu
+
+MENU = Menu(
+    combinations=(
+        Combination("bt", "debiased", "all", ""),
+        Combination("bt", "debiased", "observed", ""),
+        Combination("bt", "debiased", "all", "language:de"),
+        Combination("bt", "plugin", "all", ""),
+        Combination("bt", "classical", "observed", ""),
+        Combination("borda", "debiased", "all", ""),
+    ),
+    intervals=("simultaneous", "marginal"),
+    elo=frozenset({"bt"}),
+)
+
+
+def standing(item: str, **more: Any) -> dict[str, Any]:
+    """One row with every number there."""
+    numbers = {"score": 0.5, "standard_error": 0.1, "interval": [0.3, 0.7], "probability_best": 0.4}
+    counts = {"rank": 1, "rank_interval": [1, 2], "votes": 40, "effective_votes": 38.6, "unsupported": 0.0}
+    return {
+        "item": item,
+        "title": item.title(),
+        "organisation": "",
+        "url": "",
+        "status": "ok",
+        **numbers,
+        **counts,
+    } | more
+
+
+def unknown(item: str, status: str) -> dict[str, Any]:
+    """One row of which the votes determine nothing."""
+    names = ("rank", "rank_interval", "score", "standard_error", "interval", "probability_best", "effective_votes")
+    return standing(item, status=status, unsupported=None, **dict.fromkeys(names))
+
+
+def ranking(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The answer around the rows."""
+    head = {"board": "chat", "status": "ok", "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
+    counts = {"votes": 3000, "votes_pending": 7, "votes_excluded": {}}
+    return {**head, **counts, "rankings": list(rows), "retired": []} | more
