@@ -1,0 +1,128 @@
+"""Starting, watching and stopping a server process, ours or adopted."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from app.embedded.accounts import Account
+from app.embedded.errors import NotStarted
+
+_PR_SET_PDEATHSIG = 1
+_TAIL_BYTES = 16_384
+
+
+def die_with_parent(number: signal.Signals) -> Callable[[], None] | None:
+    """Return what a new child runs so that the kernel signals it when its parent dies (Linux only).
+
+    The kernel watches the thread that started the child: start children from a thread that lives on.
+    """
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    parent = os.getpid()
+
+    def prepare() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), number)
+
+    return prepare
+
+
+def spawn(
+    command: Sequence[str | Path], log: Path, *, account: Account, prepare: Callable[[], None] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a server in a session of its own, so that a Ctrl-C in the terminal does not reach it."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd="/",
+            user=account.user,
+            group=account.group,
+            extra_groups=account.groups,
+            start_new_session=True,
+            preexec_fn=prepare,
+        )
+
+
+def is_running(pid: int, *, names: Sequence[str], folder: Path | None = None) -> bool:
+    """Tell whether `pid` is a live process of one of these names (working in `folder`): no zombie, no stranger."""
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE or process.name() not in names:
+            return False
+        return folder is None or Path(process.cwd()) == folder.resolve()
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+
+
+def await_ready(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, *, seconds: float) -> None:
+    """Wait until `ready`, at most `seconds`.
+
+    Raises
+    ------
+    NotStarted
+        when the process ends first, or time is up; the process is then killed.
+    """
+    deadline = time.monotonic() + seconds
+    while not ready():
+        if process.poll() is not None:
+            raise NotStarted(f"it stopped with status {process.returncode}; {log} ends with\n{tail(log)}")
+        if time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise NotStarted(f"no answer within {seconds:.0f} s; {log} ends with\n{tail(log)}")
+        time.sleep(0.02)
+
+
+def halt(pid: int, process: subprocess.Popen[bytes] | None, signals: Sequence[tuple[signal.Signals, float]]) -> None:
+    """Send each signal in turn, waiting its number of seconds for the process to end."""
+    for number, seconds in signals:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if _ends_within(pid, seconds):
+            break
+    if process is not None:
+        process.wait()
+
+
+def _ends_within(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        # A zombie is gone for us: the parent that has yet to collect it may be another process.
+        if _status(pid) in (None, psutil.STATUS_ZOMBIE):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _status(pid: int) -> str | None:
+    try:
+        return str(psutil.Process(pid).status())
+    except psutil.NoSuchProcess:
+        return None
+
+
+def tail(log: Path, lines: int = 20) -> str:
+    """Return the last lines of a log file."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        text = handle.read().decode(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,68 @@
+"""Real servers for the tests: one PostgreSQL per run, one Valkey per test process, started when first asked for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from app.embedded.postgres import PostgresServer
+from app.embedded.sharing import in_use
+from app.embedded.state import State, open_state
+from app.embedded.valkey import ValkeyServer
+
+# Nobody waits for the disk: a test's database is thrown away with its server.
+FLEETING = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
+
+
+def _state(name: str) -> State:
+    # Not pytest's own folder: as root that one is closed to the account of the servers.
+    return open_state(Path("/tmp") / f"orthorank-test-{name}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(testrun_uid: str) -> Iterator[PostgresServer]:
+    """The PostgreSQL server that all test processes of this run share."""
+    server = PostgresServer(_state(testrun_uid[:8]), settings=FLEETING)
+    with in_use(server):
+        yield server
+    if not server.alive():
+        shutil.rmtree(server.state.root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def make_database(postgres_server: PostgresServer, worker_id: str) -> Callable[..., str]:
+    """Make a database of its own, empty or a copy of `template`, and return its URL.
+
+    A copy is quick (some 30 ms), but nobody may be connected to the template.
+    """
+    numbers = count()
+
+    def make(*, template: str = "template0") -> str:
+        name = f"test_{worker_id}_{next(numbers)}"
+        with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+            statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        return postgres_server.url_of(name)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def postgres_url(make_database: Callable[..., str]) -> str:
+    """The URL of an empty database of this test process."""
+    return make_database()
+
+
+@pytest.fixture(scope="session")
+def redis_url(testrun_uid: str, worker_id: str) -> Iterator[str]:
+    """The URL of a Valkey server of this test process."""
+    server = ValkeyServer(_state(f"{testrun_uid[:8]}-{worker_id}"))
+    with in_use(server) as url:
+        yield url
+    shutil.rmtree(server.state.root, ignore_errors=True)
