@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 from urllib.parse import urlsplit
 
 from app.web import words
 from app.web.axis import Axis, decimals, number, share
 from app.web.choices import Choice, Menu, choices, query
+from app.web.reader import Answer
 
-Answer = Mapping[str, Any]
 REFERENCE = {"bt": 0.0, "borda": 0.5}
 ELO_REFERENCE = 1000.0
 
@@ -79,7 +78,6 @@ def leaderboard(answer: Answer, settled: Mapping[str, str], menu: Menu, *, title
     """Shape the answer of `GET …/rankings` for the page of its board."""
     axis = Axis.over(list(_drawn(answer["rankings"])))
     digits = decimals(_spread(answer["rankings"]))
-    moment = answer["computed_at"] or ""
     return Leaderboard(
         heading=title,
         page=f"/boards/{answer['board']}",
@@ -87,8 +85,8 @@ def leaderboard(answer: Answer, settled: Mapping[str, str], menu: Menu, *, title
         json_url=f"/v1/boards/{answer['board']}/rankings{query(settled)}",
         snapshot=str(answer["snapshot"] or ""),
         notice=words.BOARD_STATUS.get(answer["status"]),
-        computed_at=str(moment),
-        computed_words=str(moment).replace("T", " ")[:19] + " UTC",
+        computed_at=str(answer["computed_at"] or ""),
+        computed_words=moment_words(answer["computed_at"]),
         votes=f"{answer['votes']:,}",
         pending=f"{answer['votes_pending']:,}",
         excluded=_excluded(answer["votes_excluded"]),
@@ -99,6 +97,11 @@ def leaderboard(answer: Answer, settled: Mapping[str, str], menu: Menu, *, title
         rows=tuple(_row(row, axis, digits) for row in answer["rankings"]),
         retired=tuple(_row(row, axis, digits) for row in answer["retired"]),
     )
+
+
+def moment_words(moment: str | None) -> str:
+    """`2026-11-30T12:00:00Z` as `2026-11-30 12:00:00 UTC`; a dash where nothing happened yet."""
+    return f"{moment[:19].replace('T', ' ')} UTC" if moment else "–"
 
 
 def _row(row: Answer, axis: Axis, digits: int) -> Row:

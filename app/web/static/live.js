@@ -13,6 +13,7 @@ export class Live {
     this.parts = new Map();
     this.wait = INTERVAL;
     this.etag = null;
+    for (const part of this.root.querySelectorAll("[data-part]")) this.parts.set(part.dataset.part, part.outerHTML);
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
   }
 
@@ -84,6 +85,7 @@ export class Live {
     else this.root.replaceChildren(next);
     for (const part of next.querySelectorAll("[data-part]")) this.parts.set(part.dataset.part, part.outerHTML);
     if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus();
+    this.board.querySelector("h1").textContent = next.dataset.title;
     this.changed(this.root.firstElementChild);
   }
 
