@@ -1,0 +1,178 @@
+"""From a cell of any file to a value: each function raises `BadRow` rather than guess."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from app.domain.features import LONGEST_LEVEL, LONGEST_TEXT, FeatureKind
+from app.formats.rows import BadRow
+
+LONGEST = 200
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+MOST_VOTES = 10_000_000
+LATEST = 4_102_444_800.0  # 2100-01-01: later seconds are more likely milliseconds
+
+
+def text(value: Any, field: str) -> str | None:
+    """A name or an identifier; empty cells are None."""
+    if value.__class__ is not str:
+        value = written(value, field)
+    if not value:
+        return None
+    if len(value) > LONGEST or UNPRINTABLE.search(value):
+        raise BadRow(f"{field}: expected at most {LONGEST} printable characters, got {shown(value)}")
+    return str(value)
+
+
+def written(value: Any, field: str) -> str:
+    """A cell as its text; empty where there is nothing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise BadRow(f"{field}: expected text or a number, got {type(value).__name__}")
+
+
+def number(value: Any, field: str) -> float | None:
+    """A finite number; a mapping of numbers counts as their sum."""
+    if isinstance(value, Mapping):
+        parts = [number(part, field) for part in value.values()]
+        return sum(part for part in parts if part is not None)
+    spelt = written(value, field)
+    if not spelt:
+        return None
+    try:
+        parsed = float(spelt)
+    except ValueError:
+        parsed = math.nan
+    if not math.isfinite(parsed):
+        raise BadRow(f"{field}: expected a number, got {shown(spelt)}")
+    return parsed
+
+
+def chance(value: Any, field: str) -> float | None:
+    """A probability above 0, at most 1."""
+    parsed = number(value, field)
+    if parsed is not None and not 0 < parsed <= 1:
+        raise BadRow(f"{field}: expected a number above 0, at most 1, got {parsed:g}")
+    return parsed
+
+
+def share(value: Any, field: str) -> float:
+    """A probability of one category, 0 where the cell is empty."""
+    parsed = number(value, field) or 0.0
+    if not 0 <= parsed <= 1:
+        raise BadRow(f"{field}: expected a number from 0 to 1, got {parsed:g}")
+    return parsed
+
+
+def count(value: Any, field: str) -> int:
+    """How often a row happened, 0 where the cell is empty."""
+    parsed = number(value, field) or 0.0
+    if parsed < 0 or parsed > MOST_VOTES or parsed != int(parsed):
+        raise BadRow(f"{field}: expected a whole number from 0 to {MOST_VOTES}, got {parsed:g}")
+    return int(parsed)
+
+
+def moment(value: Any, field: str) -> datetime | None:
+    """A time: unix seconds or ISO 8601, where no zone means UTC."""
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    spelt = written(value, field).strip()
+    if not spelt:
+        return None
+    return _seconds(spelt) or _iso(spelt, field)
+
+
+def _seconds(spelt: str) -> datetime | None:
+    try:
+        seconds = float(spelt)
+    except ValueError:
+        return None
+    return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < LATEST else None
+
+
+def _iso(spelt: str, field: str) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(spelt)
+    except ValueError:
+        raise BadRow(f"{field}: expected unix seconds or an ISO 8601 time, got {shown(spelt)}") from None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def flag(value: Any, field: str) -> bool | None:
+    """Yes or no."""
+    spelt = written(value, field).lower()
+    if spelt in ("true", "1", "1.0"):
+        return True
+    if spelt in ("false", "0", "0.0"):
+        return False
+    if spelt:
+        raise BadRow(f"{field}: expected true or false, got {shown(spelt)}")
+    return None
+
+
+def vector(value: Any, field: str) -> list[float] | None:
+    """A list of finite numbers, or its JSON text."""
+    try:
+        values = orjson.loads(value) if isinstance(value, str) and value else value
+    except orjson.JSONDecodeError:
+        values = False
+    if values is None or values == "":
+        return None
+    if not isinstance(values, list | tuple):
+        raise BadRow(f"{field}: expected a list of numbers, got {shown(value)}")
+    parsed = [number(part, field) for part in values]
+    if any(part is None for part in parsed):
+        raise BadRow(f"{field}: expected a list of numbers, got one with gaps")
+    return [part for part in parsed if part is not None]
+
+
+def _words(longest: int) -> Callable[[Any, str], str | None]:
+    def parse(value: Any, field: str) -> str | None:
+        spelt = written(value, field)
+        if len(spelt) > longest or "\x00" in spelt:
+            raise BadRow(f"{field}: expected at most {longest} characters and no NUL, got {shown(spelt)}")
+        return spelt or None
+
+    return parse
+
+
+PARSERS: dict[FeatureKind, Callable[[Any, str], Any]] = {
+    "categorical": _words(LONGEST_LEVEL),
+    "numeric": number,
+    "text": _words(LONGEST_TEXT),
+    "vector": vector,
+}
+
+
+def feature(value: Any, field: str, kind: FeatureKind) -> Any:
+    """A context feature of the declared kind; None where it is missing."""
+    return PARSERS[kind](value, field)
+
+
+def is_number(value: Any) -> bool:
+    """Whether an automatic choice of kind may call this cell numeric (an empty one may be)."""
+    if isinstance(value, bool | list):
+        return False
+    try:
+        number(value, "")
+    except BadRow:
+        return False
+    return True
+
+
+def shown(value: Any) -> str:
+    """A value as a message quotes it: short."""
+    spelt = repr(value)
+    return spelt if len(spelt) <= 60 else f"{spelt[:56]}…{spelt[-1]}"

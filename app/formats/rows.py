@@ -1,0 +1,57 @@
+"""What every format is read into: votes, judgements, and the reason why a row is neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+Record = dict[str, Any]
+
+
+class BadRow(Exception):
+    """A row that cannot be read; the message says why and what would have been accepted."""
+
+
+class UnusableFile(Exception):
+    """A file that cannot be read at all with these options: nothing was written."""
+
+
+class BrokenFile(Exception):
+    """A file that stops in the middle: what came before it stays imported."""
+
+
+class Located(NamedTuple):
+    """A record, or what is wrong with it, and the line (the row, in Parquet) where it starts."""
+
+    line: int
+    record: Record | BadRow
+
+
+class VoteRow(NamedTuple):
+    """One label of an ordered pair, `times` over."""
+
+    left: str
+    right: str
+    outcome: str
+    context: str | None = None
+    features: Mapping[str, Any] | None = None
+    offer: str | None = None
+    voter: str | None = None
+    voter_type: str | None = None
+    propensity: float | None = None
+    created_at: datetime | None = None
+    excluded: str | None = None
+    id: str | None = None
+    times: int = 1
+
+
+class JudgementRow(NamedTuple):
+    """A judge's chances of each category for an ordered pair."""
+
+    judge: str
+    context: str
+    left: str
+    right: str
+    probabilities: Mapping[str, float]
+    features: Mapping[str, Any] | None = None

@@ -1,0 +1,1 @@
+"""Files of every container as streams of records with their line numbers."""

@@ -1,0 +1,47 @@
+"""Parquet files, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from app.formats.rows import BrokenFile, Located, UnusableFile
+from app.formats.sources.opened import Opened
+
+ROWS = 2_000
+
+
+class ParquetRows:
+    """Rows of a Parquet file; only the columns asked for are decoded.
+
+    Parameters
+    ----------
+    opened : the file.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        with self._file() as file:
+            self.columns = tuple(file.schema_arrow.names)
+
+    def records(self, wanted: Collection[str]) -> Iterator[Located]:
+        """Every row, numbered from 1, with those of its columns that are wanted."""
+        with self._opened.seekable() as stream:
+            file = parquet.ParquetFile(stream)
+            row = 0
+            try:
+                for batch in file.iter_batches(ROWS, columns=[name for name in self.columns if name in wanted]):
+                    for record in batch.to_pylist():
+                        row += 1
+                        yield Located(row, record)
+            except (pa.ArrowException, OSError) as error:
+                raise BrokenFile(f"the Parquet data are damaged after row {row}: {error}") from None
+
+    def _file(self) -> parquet.ParquetFile:
+        try:
+            with self._opened.seekable() as stream:
+                return parquet.ParquetFile(stream)
+        except (pa.ArrowException, OSError) as error:
+            raise UnusableFile(f"{self._opened.path}: not a Parquet file: {error}") from None
