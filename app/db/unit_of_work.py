@@ -8,8 +8,15 @@ from typing import Self
 
 from sqlalchemy.orm import Session
 
+from app.db.boards import BoardRepository
+from app.db.contexts import ContextRepository
+from app.db.exclusions import ExclusionRepository
+from app.db.items import ItemRepository
 from app.db.jobs import JobRepository
+from app.db.judgements import JudgementRepository
+from app.db.keys import KeyRepository
 from app.db.snapshots import SnapshotRepository
+from app.db.votes import VoteRepository
 
 
 class UnitOfWork:
@@ -28,6 +35,13 @@ class UnitOfWork:
 
     def __enter__(self) -> Self:
         self.session = session = self._session_factory()
+        self.boards = BoardRepository(session)
+        self.items = ItemRepository(session)
+        self.contexts = ContextRepository(session)
+        self.votes = VoteRepository(session)
+        self.exclusions = ExclusionRepository(session)
+        self.judgements = JudgementRepository(session)
+        self.keys = KeyRepository(session)
         self.jobs = JobRepository(session)
         self.snapshots = SnapshotRepository(session)
         return self

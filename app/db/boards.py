@@ -1,0 +1,86 @@
+"""Boards: the stored form and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import exists, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.db.models import Board as BoardRow
+from app.db.models import Context, Vote
+from app.domain.boards import Board, BoardConfig, from_document, to_document
+
+
+class BoardRepository:
+    """Boards that are not deleted."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, slug: str, title: str, public: bool, config: BoardConfig) -> Board | None:
+        """Create a board; None where the slug is taken."""
+        values = {"slug": slug, "title": title, "public": public, "config": to_document(config)}
+        statement = insert(BoardRow).values(values).on_conflict_do_nothing().returning(BoardRow)
+        row = self._session.scalars(statement).one_or_none()
+        return None if row is None else _board(row)
+
+    def find(self, slug: str) -> Board | None:
+        """The board of this slug."""
+        row = self._row(slug)
+        return None if row is None else _board(row)
+
+    def get(self, board_id: int) -> Board | None:
+        """The board of this number, deleted or not."""
+        row = self._session.get(BoardRow, board_id)
+        return None if row is None else _board(row)
+
+    def list(self, board_ids: Sequence[int] | None = None) -> list[Board]:
+        """All boards, or those of these numbers, by slug."""
+        query = select(BoardRow).where(BoardRow.deleted_at.is_(None)).order_by(BoardRow.slug)
+        if board_ids is not None:
+            query = query.where(BoardRow.id.in_(board_ids))
+        return [_board(row) for row in self._session.scalars(query)]
+
+    def lock(self, slug: str) -> Board | None:
+        """The board of this slug, held against other changes of it until the transaction ends."""
+        query = select(BoardRow).where(BoardRow.slug == slug, BoardRow.deleted_at.is_(None))
+        row = self._session.scalars(query.with_for_update(key_share=True)).one_or_none()
+        return None if row is None else _board(row)
+
+    def save(self, board: Board) -> Board:
+        """Write a changed board back."""
+        row = self._session.get_one(BoardRow, board.id)
+        row.slug, row.title, row.public, row.config = board.slug, board.title, board.public, to_document(board.config)
+        self._session.flush()
+        return _board(row)
+
+    def delete(self, board_id: int) -> None:
+        """Date the end of a board; its votes stay."""
+        self._session.get_one(BoardRow, board_id).deleted_at = func.now()
+        self._session.flush()
+
+    def has_votes(self, board_id: int) -> bool:
+        """Whether any vote is stored."""
+        return bool(self._session.scalar(select(exists().where(Vote.board_id == board_id))))
+
+    def has_contexts(self, board_id: int) -> bool:
+        """Whether any context is stored."""
+        return bool(self._session.scalar(select(exists().where(Context.board_id == board_id))))
+
+    def _row(self, slug: str) -> BoardRow | None:
+        query = select(BoardRow).where(BoardRow.slug == slug, BoardRow.deleted_at.is_(None))
+        return self._session.scalars(query).one_or_none()
+
+
+def _board(row: BoardRow) -> Board:
+    return Board(
+        id=row.id,
+        slug=row.slug,
+        title=row.title,
+        public=row.public,
+        config=from_document(row.config),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,143 @@
+"""Votes: inserted in bulk from arrays, read by id, by slot and page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Select, func, select, text
+from sqlalchemy.orm import Session, aliased
+
+from app.db.locks import Lock, hold, share
+from app.db.models import Context, Item, Offer, Vote
+from app.domain.votes import Head, Row, Slot
+
+COLUMNS = {
+    "client_id": "uuid",
+    "digest": "bytea",
+    "context_id": "bigint",
+    "offer_id": "bigint",
+    "left_id": "bigint",
+    "right_id": "bigint",
+    "outcome": "smallint",
+    "voter": "text",
+    "voter_type": "text",
+    "propensity": "float8",
+    "revision": "smallint",
+    "created_at": "timestamptz",
+}
+
+INSERT = text(
+    f"INSERT INTO votes (board_id, kind, {', '.join(COLUMNS)}) SELECT :board, 'pair', sent.* FROM unnest("
+    + ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in COLUMNS.items())
+    + ") AS sent ON CONFLICT DO NOTHING RETURNING client_id, id"
+)
+
+HEADS = text("""
+SELECT DISTINCT ON (votes.context_id, votes.left_id, votes.right_id, votes.voter)
+       votes.context_id, votes.left_id, votes.right_id, votes.voter, revision, votes.id
+FROM unnest(CAST(:contexts AS bigint[]), CAST(:lefts AS bigint[]), CAST(:rights AS bigint[]), CAST(:voters AS text[]))
+     AS slot (context_id, left_id, right_id, voter)
+JOIN votes USING (context_id, left_id, right_id, voter)
+WHERE board_id = :board AND votes.voter IS NOT NULL AND votes.context_id IS NOT NULL
+ORDER BY votes.context_id, votes.left_id, votes.right_id, votes.voter, revision DESC
+""")
+
+
+class VoteView(NamedTuple):
+    """A vote with its names."""
+
+    id: int
+    client_id: UUID
+    context: str | None
+    offer: str | None
+    left: str
+    right: str
+    outcome: int
+    voter: str | None
+    voter_type: str
+    propensity: float | None
+    created_at: datetime
+    received_at: datetime
+
+
+class VoteRepository:
+    """Votes of all boards."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def lock(self, board_id: int, *, counted: bool) -> None:
+        """What every writer of votes takes first; `counted`: alone, because votes per voter are counted."""
+        share(self._session, Lock.VOTES, board_id)
+        if counted:
+            hold(self._session, Lock.VOTERS, board_id)
+
+    def digests(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, bytes]:
+        """Content hashes of the stored ones among these votes."""
+        query = select(Vote.client_id, Vote.digest).where(
+            Vote.board_id == board_id, Vote.client_id == func.any(list(client_ids))
+        )
+        return {row.client_id: row.digest for row in self._session.execute(query)}
+
+    def counts(self, board_id: int, voters: Iterable[str], since: datetime) -> dict[str, int]:
+        """How many votes of each voter were received since then."""
+        query = (
+            select(Vote.voter, func.count())
+            .where(Vote.board_id == board_id, Vote.voter == func.any(list(voters)), Vote.received_at >= since)
+            .group_by(Vote.voter)
+        )
+        return {str(voter): count for voter, count in self._session.execute(query)}
+
+    def heads(self, board_id: int, slots: Iterable[Slot]) -> dict[Slot, Head]:
+        """The newest vote of each slot that has one."""
+        contexts, lefts, rights, voters = zip(*slots, strict=True)
+        values = {"board": board_id, "contexts": list(contexts), "lefts": list(lefts), "rights": list(rights)}
+        rows = self._session.execute(HEADS, values | {"voters": list(voters)})
+        return {(row[0], row[1], row[2], row[3]): Head(row[4], row[5]) for row in rows}
+
+    def insert(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> dict[UUID, int]:
+        """Insert what does not collide; the numbers of the inserted by their public ids."""
+        values: dict[str, Any] = {
+            "board": board_id,
+            "client_id": [row.client_id for row in rows],
+            "digest": [row.digest for row in rows],
+            "context_id": [row.context_id for row in rows],
+            "offer_id": [row.offer_id for row in rows],
+            "left_id": [row.left_id for row in rows],
+            "right_id": [row.right_id for row in rows],
+            "outcome": [row.outcome for row in rows],
+            "voter": [row.ballot.voter for row in rows],
+            "voter_type": [row.ballot.voter_type for row in rows],
+            "propensity": [row.ballot.propensity for row in rows],
+            "revision": [row.revision for row in rows],
+            "created_at": [row.ballot.created_at or now for row in rows],
+        }
+        return {row.client_id: row.id for row in self._session.execute(INSERT, values)}
+
+    def find(self, board_id: int, client_id: UUID) -> VoteView | None:
+        """The vote of this public id."""
+        row = self._session.execute(_views(board_id).where(Vote.client_id == client_id)).one_or_none()
+        return None if row is None else VoteView._make(row)
+
+    def page(self, board_id: int, *, after: int, limit: int) -> list[VoteView]:
+        """The votes after a number, in the order in which they came in."""
+        query = _views(board_id).where(Vote.id > after).order_by(Vote.id).limit(limit)
+        return [VoteView._make(row) for row in self._session.execute(query)]
+
+
+def _views(board_id: int) -> Select[*tuple[Any, ...]]:
+    left, right = aliased(Item), aliased(Item)
+    return (
+        select(
+            *(Vote.id, Vote.client_id, Context.external_id, Offer.external_id, left.name, right.name, Vote.outcome),
+            *(Vote.voter, Vote.voter_type, Vote.propensity, Vote.created_at, Vote.received_at),
+        )
+        .join(left, left.id == Vote.left_id)
+        .join(right, right.id == Vote.right_id)
+        .outerjoin(Context, Context.id == Vote.context_id)
+        .outerjoin(Offer, Offer.id == Vote.offer_id)
+        .where(Vote.board_id == board_id)
+    )

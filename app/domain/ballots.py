@@ -1,0 +1,139 @@
+"""Ballots: a vote as it is sent, and the rules of a board that it has to meet by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+from pydantic import ConfigDict, TypeAdapter
+
+from app.domain.boards import BoardConfig
+from app.domain.errors import DomainError, Invalid
+from app.domain.features import FeatureReader
+from app.domain.fields import Moment, Name, Propensity
+
+VoterType = Literal["human", "llm"]
+DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextRef:
+    """The context of a vote; without `features` it is what it was, or has none."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    id: Name
+    features: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ballot:
+    """A vote as it is sent: `left` was shown first, `propensity` is the chance of this ordered pair."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    id: UUID | None = None
+    assignment: Name | None = None
+    context: ContextRef | None = None
+    offer: Name | None = None
+    left: Name | None = None
+    right: Name | None = None
+    menu: list[Any] | None = None
+    ranking: list[Any] | None = None
+    kind: Name | None = None
+    outcome: Name | None = None
+    voter: Name | None = None
+    voter_type: VoterType = "human"
+    propensity: Propensity | None = None
+    created_at: Moment | None = None
+
+
+BALLOT: TypeAdapter[Ballot] = TypeAdapter(Ballot)
+
+
+class BallotReader:
+    """Checks ballots against a board's outcomes, features, unit and propensities."""
+
+    def __init__(self, config: BoardConfig) -> None:
+        self._outcomes = {category.name: index for index, category in enumerate(config.categories)}
+        self._features = FeatureReader(config.features)
+        self._battle = config.unit == "battle"
+        self._logged = config.propensity == "logged"
+
+    def read(self, ballot: Ballot) -> tuple[int, Mapping[str, Any] | None]:
+        """The outcome's number and the context's canonical features (None where nothing was said of them)."""
+        if ballot.assignment is not None or ballot.menu is not None or ballot.ranking is not None:
+            raise _not_a_pair(ballot)
+        left, right, outcome = ballot.left, ballot.right, ballot.outcome
+        if left is None or right is None or outcome is None:
+            raise _incomplete(ballot)
+        if left == right:
+            raise Invalid("same-item", "both sides are one item", path="right", expected="another item", got=right)
+        if ballot.kind is not None and ballot.kind != "pair":
+            raise Invalid(
+                "unknown-kind", "a vote with two sides is a pair", path="kind", expected="pair", got=ballot.kind
+            )
+        number = self._outcomes.get(outcome)
+        if number is None:
+            detail, known = f"the board has no outcome {outcome!r}", list(self._outcomes)
+            raise Invalid("unknown-outcome", detail, path="outcome", expected=known, got=outcome)
+        self._check_draw(ballot)
+        return number, self._read_features(ballot.context)
+
+    def _check_draw(self, ballot: Ballot) -> None:
+        if ballot.propensity is None and self._logged:
+            detail = "the board's propensities are logged, so each vote brings its own"
+            raise Invalid("propensity-missing", detail, path="propensity", expected="a number in (0, 1]")
+        if ballot.offer is not None and (self._battle or ballot.context is None):
+            detail = "only a context of a board with unit 'context' has several offers"
+            raise Invalid("offer-without-context", detail, path="offer", got=ballot.offer)
+
+    def _read_features(self, context: ContextRef | None) -> Mapping[str, Any] | None:
+        if context is None or context.features is None:
+            return None
+        try:
+            return self._features.read(context.features)
+        except DomainError as error:
+            raise error.under("context") from None
+
+
+def digest(ballot: Ballot, left: str, right: str, features: Mapping[str, Any] | None) -> bytes:
+    """A hash of all that a ballot says, the same for any spelling of the same content.
+
+    Parameters
+    ----------
+    left, right : the items' own names, whichever alias the ballot used.
+    features : canonical.
+    """
+    context, created = ballot.context, ballot.created_at
+    content = (
+        None if context is None else context.id,
+        features,
+        ballot.offer,
+        left,
+        right,
+        ballot.outcome,
+        ballot.voter,
+        ballot.voter_type,
+        ballot.propensity,
+        None if created is None else created.timestamp(),
+    )
+    return blake2b(orjson.dumps(content), digest_size=DIGEST_BYTES).digest()
+
+
+def _not_a_pair(ballot: Ballot) -> DomainError:
+    if ballot.assignment is not None:
+        detail = "no such assignment was handed out on this board"
+        return Invalid("unknown-assignment", detail, path="assignment", got=ballot.assignment)
+    path = "menu" if ballot.menu is not None else "ranking"
+    detail = "this board takes votes on ordered pairs, not rankings over menus"
+    return Invalid("pairs-only", detail, path=path, expected="left, right and outcome", got=getattr(ballot, path))
+
+
+def _incomplete(ballot: Ballot) -> DomainError:
+    missing = next(name for name in ("left", "right", "outcome") if getattr(ballot, name) is None)
+    return Invalid("missing", f"a vote needs {missing}", path=missing, expected="a name")
