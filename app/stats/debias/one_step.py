@@ -1,0 +1,206 @@
+"""The cross-fitted one-step estimator of ranking scores, for any estimand on any graph.
+
+psi_i = F(mu(x_i)) + Σ_{j≠k} S_ijk / pi_jk(x_i) J_jk(mu(x_i)) (Y_ijk - mu_jk(x_i)), theta^ = mean psi (DMLRank,
+arXiv 2601.21816, Section 4). J_jk = dF/dp_jk q_jk with q_jk = dp_jk/dmu_jk, and <q_jk, mu_jk> = 0 whatever the weights,
+so a vote's correction is the scalar weight/pi q_jkY times dF/dp_jk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from app.stats.debias.clusters import Clustering, ClusterMap, ClusterSums, Loadings
+from app.stats.debias.layout import Block, Layout
+from app.stats.debias.weights import sums_by
+from app.stats.errors import InvalidInput
+from app.stats.gars import Estimand, Graph
+from app.stats.types import Estimate, Floats, Ints, Sample, Votes
+
+# The fold models' (u, K, K, C) probabilities at covariate patterns (u,): mu(fold, patterns).
+CrossFit = Callable[[int, Ints], Floats]
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An estimand on a graph."""
+
+    estimand: Estimand
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """A debiased estimate and its parts (d ranked items).
+
+    Parameters
+    ----------
+    target : what was estimated.
+    items : (d,) the items that have a score: the graph's component, none where it is a single item.
+    plug_in : (d,) mean of F, without a valid interval.
+    estimate : mean of psi with its clustered covariance.
+    """
+
+    target: Target
+    items: Ints
+    plug_in: Floats
+    estimate: Estimate
+
+    @property
+    def correction(self) -> Floats:
+        """(d,) what debiasing added to the plug-in."""
+        return self.estimate.value - self.plug_in
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a block's mu says, the same for every target.
+
+    Parameters
+    ----------
+    block : its place in the layout.
+    index, left, right : (R,) the requests' cells within the block, and their pairs.
+    p : (c, K, K) scores.
+    correction : (v,) weight/pi q_jkY of each of the block's votes.
+    """
+
+    block: Block
+    index: Ints
+    left: Ints
+    right: Ints
+    p: Floats
+    correction: Floats
+
+    def pieces(self, target: Target) -> tuple[Floats, Floats]:
+        """F (c, K) of the cells and dF/dp (R, K) at the requests."""
+        gradient = target.estimand.gradient_at(self.p, self.index, self.left, self.right, target.graph)
+        return target.estimand.value(self.p, target.graph), gradient
+
+
+def scored_blocks(sample: Sample, mu: CrossFit, layout: Layout) -> Iterator[Scored]:
+    """Evaluate mu once per distinct (fold, pattern), a block at a time."""
+    for block in layout.blocks():
+        cells, requests = block.cells, block.requests
+        probabilities = mu(int(layout.fold[cells.start]), layout.pattern[cells])
+        index, left, right = layout.cell[requests] - cells.start, layout.left[requests], layout.right[requests]
+        at_requests = sample.rule.gradient(probabilities[index, left, right])
+        votes = sample.votes.take(block.votes)
+        gain = at_requests[layout.request[block.votes] - requests.start, votes.outcome]
+        yield Scored(
+            block,
+            index,
+            left,
+            right,
+            sample.rule.scores(probabilities),
+            votes.weight / votes.propensity * gain,
+        )
+
+
+def one_step(
+    sample: Sample, mu: CrossFit, targets: Mapping[Key, Target], *, clustering: Clustering
+) -> dict[Key, OneStep]:
+    """Debiased scores of several targets in one pass over mu.
+
+    Parameters
+    ----------
+    sample : rows, votes, folds.
+    mu : the fold models; called once per distinct (fold, pattern), for blocks of patterns of one fold.
+    targets : what to estimate.
+    clustering : what the variance is clustered by.
+
+    Raises
+    ------
+    InvalidInput
+        Without rows, or with a propensity outside (0, 1].
+    """
+    layout = checked_layout(sample)
+    row_block = layout.block_of_rows()
+    clusters = [ClusterMap(term, row_block, sample.votes.row) for term in clustering.terms(sample)]
+    running: dict[Key, _Running] = {}
+    for scored in scored_blocks(sample, mu, layout):
+        loadings = [each.loadings(layout, scored.block, scored.correction) for each in clusters]
+        mass = _masses(layout, scored)
+        for key, target in targets.items():
+            value, gradient = scored.pieces(target)
+            if key not in running:
+                running[key] = _Running.around(value.mean(axis=0), clusters)
+            running[key].add(value, gradient, mass=mass, loadings=loadings)
+    return {key: running[key].close(target, sample.n_rows) for key, target in targets.items()}
+
+
+def effective_votes(votes: Votes, n_items: int) -> Floats:
+    """(Σw)²/Σw² of each item's votes, w = weight / propensity: (K,), 0 without votes."""
+    weight = np.concatenate([votes.weight / votes.propensity] * 2)
+    item = np.concatenate([votes.left, votes.right])
+    total = sums_by(item, weight, n_items)
+    square = sums_by(item, weight**2, n_items)
+    return np.divide(total**2, square, out=np.zeros(n_items), where=square > 0)
+
+
+def checked_layout(sample: Sample) -> Layout:
+    """The layout of a sample that has rows and valid propensities."""
+    pi = sample.votes.propensity
+    if sample.n_rows < 1:
+        raise InvalidInput("a sample without rows")
+    if not ((pi > 0) & (pi <= 1)).all():
+        raise InvalidInput("propensities outside (0, 1]")
+    return Layout.of(sample)
+
+
+def ranked_items(graph: Graph) -> Ints:
+    """The items that have a score; a lone item has none."""
+    return graph.ranked if graph.ranked.size > 1 else graph.ranked[:0]
+
+
+def _masses(layout: Layout, scored: Scored) -> tuple[Floats, Floats]:
+    """Rows of each cell (c,) and summed corrections of each request (R,) of a block."""
+    block = scored.block
+    at = layout.request[block.votes] - block.requests.start
+    corrections = sums_by(at, scored.correction, scored.index.size)
+    return layout.rows[block.cells].astype(np.float64), corrections
+
+
+@dataclass
+class _Running:
+    """A target's sums, around an origin close to its value."""
+
+    origin: Floats
+    value: Floats
+    correction: Floats
+    sums: list[ClusterSums]
+
+    @classmethod
+    def around(cls, origin: Floats, clusters: list[ClusterMap]) -> _Running:
+        zero = np.zeros_like(origin)
+        return cls(origin, zero, zero.copy(), [ClusterSums(each, origin.size) for each in clusters])
+
+    def add(self, value: Floats, gradient: Floats, *, mass: tuple[Floats, Floats], loadings: list[Loadings]) -> None:
+        centred = value - self.origin
+        self.value += mass[0] @ centred
+        self.correction += mass[1] @ gradient
+        pieces = np.concatenate([centred, gradient])
+        for sums, each in zip(self.sums, loadings, strict=True):
+            sums.add(each, pieces)
+
+    def close(self, target: Target, n_rows: int) -> OneStep:
+        items = ranked_items(target.graph)
+        shift = (self.value + self.correction) / n_rows
+        covariance = np.sum([each.total(shift) for each in self.sums], axis=0) / n_rows**2
+        covariance = _semidefinite((covariance + covariance.T) / 2, len(self.sums) > 1)
+        estimate = Estimate((self.origin + shift)[items], covariance[np.ix_(items, items)], n_rows)
+        return OneStep(target, items, (self.origin + self.value / n_rows)[items], estimate)
+
+
+def _semidefinite(covariance: Floats, signed: bool) -> Floats:
+    """Raise negative eigenvalues, which a difference of clusterings can have in small samples, to 0."""
+    if not signed:
+        return covariance
+    values, vectors = np.linalg.eigh(covariance)
+    if values[0] >= -1e-12 * max(float(values[-1]), 0.0):
+        return covariance
+    repaired: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return repaired
