@@ -10,7 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
+from app.db.migrations import upgrade
 from app.embedded.postgres import PostgresServer
 from app.embedded.sharing import in_use
 from app.embedded.state import State, open_state
@@ -57,6 +59,24 @@ def make_database(postgres_server: PostgresServer, worker_id: str) -> Callable[.
 def postgres_url(make_database: Callable[..., str]) -> str:
     """The URL of an empty database of this test process."""
     return make_database()
+
+
+@pytest.fixture(scope="session")
+def make_migrated_database(make_database: Callable[..., str]) -> Callable[[], str]:
+    """Make a database of its own that has every table and no row, and return its URL.
+
+    The migrations run once per test process; each database is a copy.
+    """
+    template = make_database()
+    upgrade(template)
+    name = str(conninfo_to_dict(template)["dbname"])
+    return lambda: make_database(template=name)
+
+
+@pytest.fixture(scope="module")
+def database_url(make_migrated_database: Callable[[], str]) -> str:
+    """The URL of a migrated database of the test module."""
+    return make_migrated_database()
 
 
 @pytest.fixture(scope="session")
