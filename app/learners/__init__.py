@@ -1,0 +1,6 @@
+"""Outcome learners behind the core's protocols: LightGBM and scikit-learn live here."""
+
+from app.learners.davidson.learner import DavidsonLearner
+from app.learners.registry import learner, load_model
+
+__all__ = ["DavidsonLearner", "learner", "load_model"]

@@ -1,0 +1,1 @@
+"""The contextual Davidson model with boosted utilities."""

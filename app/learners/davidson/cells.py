@@ -1,0 +1,145 @@
+"""Votes collapsed to weighted cells, and the places where each item appears."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.stats.types import Bools, Covariates, Floats, Ints, Training
+
+_HELD_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Distinct (pattern, left, right, outcome) and the weight of the votes on each.
+
+    Parameters
+    ----------
+    pattern, left, right, outcome : (m,) what the votes of a cell share.
+    margins : (m, q) judges' margins of the cell's ordered pair.
+    kept, held : (m,) weight of the votes inside and outside the inner training part.
+    """
+
+    pattern: Ints
+    left: Ints
+    right: Ints
+    outcome: Ints
+    margins: Floats
+    kept: Floats
+    held: Floats
+
+    def __len__(self) -> int:
+        return int(self.pattern.size)
+
+    @property
+    def weight(self) -> Floats:
+        """(m,) weight of all votes of the cell."""
+        return self.kept + self.held
+
+    def take(self, index: Ints | Bools) -> Cells:
+        """The cells named by `index` (positions or a mask)."""
+        return Cells(
+            self.pattern[index],
+            self.left[index],
+            self.right[index],
+            self.outcome[index],
+            self.margins[index],
+            self.kept[index],
+            self.held[index],
+        )
+
+
+def collapse(training: Training, *, seed: int) -> Cells:
+    """Sum the votes of equal covariates, pair and outcome; a fifth of the groups is held out.
+
+    Parameters
+    ----------
+    training : the votes; groups stay together.
+    seed : of the held-out draw.
+    """
+    items, categories = training.n_items, training.rule.n_categories
+    blind = training.x.x.shape[1] == 0 and training.x.margins is None
+    pattern = np.zeros_like(training.pattern) if blind else training.pattern
+    key = ((pattern * items + training.left) * items + training.right) * categories + training.outcome
+    cell, index = np.unique(key, return_inverse=True)
+    held = _held_out(training.group, seed)
+    pair, outcome = np.divmod(cell, categories)
+    left_of, right = np.divmod(pair, items)
+    pattern, left = np.divmod(left_of, items)
+    return Cells(
+        pattern,
+        left,
+        right,
+        outcome,
+        margins_at(training.x.take(pattern), left, right) if len(cell) else np.zeros((0, _judges(training.x))),
+        sums(index, training.weight * ~held, cell.size),
+        sums(index, training.weight * held, cell.size),
+    )
+
+
+def sums(place: Ints, values: Floats, size: int) -> Floats:
+    """(size,) sums of the values by place."""
+    return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+
+def margins_at(x: Covariates, left: Ints, right: Ints) -> Floats:
+    """(m, q) judges' margins of one ordered pair per covariate row; q = 0 without judges."""
+    if x.margins is None:
+        return np.zeros((len(x), 0))
+    return x.margins[np.arange(len(x)), left, right]
+
+
+def _judges(x: Covariates) -> int:
+    return 0 if x.margins is None else int(x.margins.shape[3])
+
+
+def _held_out(group: Ints, seed: int) -> Bools:
+    labels, index = np.unique(group, return_inverse=True)
+    held = np.zeros(labels.size, dtype=np.bool_)
+    order = np.random.default_rng(seed).permutation(labels.size)
+    held[order[: round(_HELD_SHARE * labels.size)]] = True
+    return held[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Appearances:
+    """Each item with each covariate pattern under which it was judged: the rows of its utility.
+
+    Parameters
+    ----------
+    pattern, item : (s,) ordered by item, then by pattern.
+    bounds : (K + 1,) item j owns the rows bounds[j] .. bounds[j + 1].
+    first, second : (m,) the row of each cell's left and right item.
+    """
+
+    pattern: Ints
+    item: Ints
+    bounds: Ints
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def of(cls, cells: Cells, *, n_items: int) -> Appearances:
+        """Where the items of the cells appear."""
+        width = int(cells.pattern.max(initial=-1)) + 1
+        both = np.concatenate([cells.left, cells.right]) * width + np.tile(cells.pattern, 2)
+        key, place = np.unique(both, return_inverse=True)
+        item, pattern = np.divmod(key, max(width, 1))
+        bounds = np.searchsorted(item, np.arange(n_items + 1))
+        return cls(pattern, item, bounds.astype(np.int64), place[: len(cells)], place[len(cells) :])
+
+    def difference(self, utility: Floats) -> Floats:
+        """(m,) left minus right utility of each cell."""
+        return utility[self.first] - utility[self.second]
+
+    def spread(self, slope: Floats) -> Floats:
+        """(s,) the transpose of `difference`: what each row collects from its cells."""
+        size = self.item.size
+        return sums(self.first, slope, size) - sums(self.second, slope, size)
+
+    def collect(self, curvature: Floats) -> Floats:
+        """(s,) the sum over each row's cells, left or right."""
+        size = self.item.size
+        return sums(self.first, curvature, size) + sums(self.second, curvature, size)

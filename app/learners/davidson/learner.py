@@ -1,0 +1,135 @@
+"""The contextual Davidson model, fitted in stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from app.learners.davidson.boosting import LevelObjective, UtilityObjective
+from app.learners.davidson.categories import Categories
+from app.learners.davidson.cells import Appearances, Cells, collapse
+from app.learners.davidson.design import Scaling
+from app.learners.davidson.levels import Ballot, LevelLikelihood, LinearLevels
+from app.learners.davidson.model import DavidsonModel
+from app.learners.davidson.pairs import PairEffects, fit_pairs
+from app.learners.davidson.preference import Preference
+from app.learners.davidson.ridge import fit_ridge
+from app.learners.davidson.utilities import LinearUtilities, UtilityLikelihood
+from app.learners.trees import Forest, Nursery, Objective, Shape
+from app.stats.types import Floats, Training
+
+
+@dataclass(frozen=True, slots=True)
+class DavidsonLearner:
+    """Fits utilities, pair effects and category levels by stages; what the votes do not tell is shrunk to the prior.
+
+    Parameters
+    ----------
+    trees : how the boosted residuals grow.
+    """
+
+    trees: Shape = field(default_factory=Shape)
+
+    def fit(self, training: Training, *, seed: int) -> DavidsonModel:
+        """Fit all stages.
+
+        Parameters
+        ----------
+        training : the votes of the other folds; a fifth of their groups says when trees stop.
+        seed : of the held-out draw.
+        """
+        return _Stages(training, collapse(training, seed=seed), self.trees, seed).model()
+
+
+class _Stages:
+    """One fit: what its stages share."""
+
+    def __init__(self, training: Training, cells: Cells, trees: Shape, seed: int) -> None:
+        self.x = training.x.x
+        self.n_items = training.n_items
+        self.cells = cells
+        self.trees = trees
+        self.seed = seed
+        self.categories = Categories.of(training.rule)
+        self.scaling = Scaling.of(self.x[np.unique(cells.pattern)])
+        self.design = self.scaling.design(self.x)
+
+    def model(self) -> DavidsonModel:
+        graded = self.cells.take(self.categories.graded[self.cells.outcome])
+        appearances = Appearances.of(graded, n_items=self.n_items)
+        preference = Preference.of(self.categories, graded.outcome)
+        likelihood = UtilityLikelihood.of(self.design, graded, appearances, preference=preference)
+        utilities, trees, difference = self.utilities(likelihood, graded)
+        at = preference.derivatives(difference, utilities.levels, graded.weight)
+        pairs = fit_pairs(self.design, graded, slope=at.slope, curve=at.curve, n_items=self.n_items)
+        return DavidsonModel(
+            self.scaling,
+            self.categories,
+            utilities,
+            trees,
+            pairs,
+            *self.levels(utilities, trees, pairs),
+        )
+
+    def utilities(self, likelihood: UtilityLikelihood, graded: Cells) -> tuple[LinearUtilities, Forest, Floats]:
+        """Stages (a) and (b), and D of each graded cell."""
+
+        def objective(weight: Floats) -> tuple[LinearUtilities, UtilityObjective]:
+            likely = replace(likelihood, weight=weight)
+            linear = likely.unpack(fit_ridge(likely, likely.start(), likely.families()).w)
+            difference = likely.differences(linear)
+            return linear, UtilityObjective(
+                likely.preference, likely.appearances, graded, difference, linear.levels, weight
+            )
+
+        linear, whole = objective(graded.weight)
+        if not self.growable(graded):
+            return linear, Forest([""] * self.n_items), whole.difference
+        rows = np.split(likelihood.appearances.pattern, likelihood.appearances.bounds[1:-1])
+        forest, scores = self.grow(Nursery(self.x, rows), objective(graded.kept)[1], whole)
+        return linear, forest, whole.difference + likelihood.appearances.difference(scores)
+
+    def levels(self, utilities: LinearUtilities, trees: Forest, pairs: PairEffects) -> tuple[LinearLevels, Forest]:
+        """Stage (d)."""
+        ballot = Ballot(self.categories, self.cells, self.difference(utilities, trees, pairs))
+        likelihood = LevelLikelihood(self.design, ballot, self.n_items, self.cells.weight)
+        patterns, place = np.unique(self.cells.pattern, return_inverse=True)
+
+        def objective(weight: Floats) -> tuple[LinearLevels, LevelObjective]:
+            likely = replace(likelihood, weight=weight)
+            linear = likely.unpack(fit_ridge(likely, likely.start(), likely.families()).w)
+            return linear, LevelObjective(ballot, likely.levels(linear), place, patterns.size, weight)
+
+        free = self.categories.free.size
+        if not free:
+            return likelihood.unpack(likelihood.start().w), Forest([])
+        linear, whole = objective(self.cells.weight)
+        if not self.growable(self.cells):
+            return linear, Forest([""] * free)
+        nursery = Nursery(self.x, [patterns] * free)
+        forest, _ = self.grow(nursery, objective(self.cells.kept)[1], whole)
+        return linear, forest
+
+    def growable(self, cells: Cells) -> bool:
+        """Whether trees have something to split on and votes to be stopped by."""
+        return bool(np.isfinite(self.scaling.scale).any() and cells.held.sum() > 0 and cells.kept.sum() > 0)
+
+    def grow(self, nursery: Nursery, kept: Objective, whole: Objective) -> tuple[Forest, Floats]:
+        """As many rounds on all votes as helped the held-out ones."""
+        rounds = nursery.best_rounds(kept, self.trees, seed=self.seed)
+        return nursery.grow(whole, replace(self.trees, rounds=rounds), seed=self.seed)
+
+    def difference(self, utilities: LinearUtilities, trees: Forest, pairs: PairEffects) -> Floats:
+        """(m,) D of every cell."""
+        everyone = Appearances.of(self.cells, n_items=self.n_items)
+        rows = np.split(everyone.pattern, everyone.bounds[1:-1])
+        utility = np.concatenate(
+            [
+                self.design[row] @ theta + trees.scores(item, self.x[row])
+                for item, (row, theta) in enumerate(zip(rows, utilities.theta, strict=True))
+            ]
+        )
+        fixed = utilities.position + self.cells.margins @ utilities.judges
+        effects = pairs.at(self.design[self.cells.pattern], self.cells.left, self.cells.right)
+        return everyone.difference(utility) + fixed + effects

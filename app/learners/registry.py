@@ -1,0 +1,37 @@
+"""Learners by name, and the way back from bytes to a model."""
+
+from __future__ import annotations
+
+from app.learners.archive import unpack
+from app.learners.davidson import model as davidson
+from app.learners.davidson.learner import DavidsonLearner
+from app.stats.errors import InvalidInput
+from app.stats.types import OutcomeLearner, OutcomeModel
+
+_LEARNERS: dict[str, type[OutcomeLearner]] = {"davidson": DavidsonLearner}
+_READERS = {davidson.KIND: davidson.read}
+
+
+def learner(name: str) -> OutcomeLearner:
+    """The learner called `name`: davidson.
+
+    Raises
+    ------
+    InvalidInput : no learner is called so.
+    """
+    if name not in _LEARNERS:
+        raise InvalidInput(f"no learner is called {name!r}; there is {', '.join(_LEARNERS)}")
+    return _LEARNERS[name]()
+
+
+def load_model(body: bytes) -> OutcomeModel:
+    """The model that `to_bytes` wrote; it predicts the same to the bit.
+
+    Raises
+    ------
+    InvalidInput : the bytes hold a kind of model that is not known.
+    """
+    header, arrays = unpack(body)
+    if header["kind"] not in _READERS:
+        raise InvalidInput(f"a model of unknown kind {header['kind']!r}")
+    return _READERS[header["kind"]](header, arrays)
