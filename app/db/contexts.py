@@ -9,7 +9,8 @@ import orjson
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from app.db.models import Context, Offer
+from app.db.arrays import plain, texts
+from app.db.models import Offer
 from app.domain.contexts import Known, Wanted
 
 CREATE = text("""
@@ -18,7 +19,7 @@ SELECT :board, sent.*
 FROM unnest(CAST(:ids AS text[]), CAST(:features AS jsonb[]), CAST(:texts AS text[]), CAST(:payloads AS jsonb[]),
             CAST(:offered AS boolean[])) AS sent
 ON CONFLICT DO NOTHING
-RETURNING external_id
+RETURNING external_id, id
 """)
 
 LEARN = text("""
@@ -33,6 +34,11 @@ SET text = coalesce(contexts.text, sent.text), payload = coalesce(contexts.paylo
     offered = contexts.offered OR sent.offered
 FROM sent JOIN held USING (id)
 WHERE contexts.id = sent.id
+""")
+
+FIND = text("""
+SELECT external_id, id, features, text, payload, offered
+FROM contexts WHERE board_id = :board AND external_id = ANY(CAST(:ids AS text[]))
 """)
 
 NAME_OFFERS = text("""
@@ -57,28 +63,27 @@ class ContextRepository:
 
     def find(self, board_id: int, external_ids: Iterable[str]) -> dict[str, Known]:
         """Those of the contexts that are stored."""
-        query = select(
-            Context.external_id, Context.id, Context.features, Context.text, Context.payload, Context.offered
-        ).where(Context.board_id == board_id, Context.external_id == func.any(list(external_ids)))
-        return {row[0]: Known(*row[1:]) for row in self._session.execute(query)}
+        rows = self._session.execute(FIND, {"board": board_id, "ids": texts(external_ids)})
+        return {row[0]: Known(*row[1:]) for row in rows}
 
     def ensure(self, board_id: int, wanted: Mapping[str, Wanted]) -> Ensured:
         """Store the contexts that are not there; the caller compares the others with what is wanted."""
         known = self.find(board_id, wanted)
-        missing = sorted(wanted.keys() - known.keys())
+        missing = {name: wanted[name] for name in sorted(wanted.keys() - known.keys())}
         if not missing:
             return Ensured(known, set())
-        created = self._create(board_id, {name: wanted[name] for name in missing})
-        return Ensured(known | self.find(board_id, missing), created)
+        created = self._create(board_id, missing)
+        others = missing.keys() - created.keys()
+        return Ensured(known | created | (self.find(board_id, others) if others else {}), set(created))
 
     def learn(self, wanted: Mapping[int, Wanted]) -> None:
         """Write what known contexts did not say yet (by their numbers): a text, a payload, that they are offered."""
         rows = sorted(wanted.items(), key=lambda row: row[0])
         values = {
-            "ids": [number for number, _ in rows],
-            "texts": [each.text for _, each in rows],
-            "payloads": [_document(each.payload) for _, each in rows],
-            "offered": [each.offered for _, each in rows],
+            "ids": plain(number for number, _ in rows),
+            "texts": texts(each.text for _, each in rows),
+            "payloads": texts(_document(each.payload) for _, each in rows),
+            "offered": plain(each.offered for _, each in rows),
         }
         self._session.execute(LEARN, values)
 
@@ -86,22 +91,26 @@ class ContextRepository:
         """The numbers of named offers (context, name), stored where they are new."""
         pairs = sorted(set(wanted))
         contexts, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        self._session.execute(NAME_OFFERS, {"board": board_id, "contexts": contexts, "names": names})
+        self._session.execute(NAME_OFFERS, {"board": board_id, "contexts": plain(contexts), "names": texts(names)})
         query = select(Offer.context_id, Offer.external_id, Offer.id).where(
             Offer.board_id == board_id, Offer.context_id == func.any(contexts), Offer.external_id == func.any(names)
         )
         return {(context, name): number for context, name, number in self._session.execute(query)}
 
-    def _create(self, board_id: int, wanted: Mapping[str, Wanted]) -> set[str]:
+    def _create(self, board_id: int, wanted: Mapping[str, Wanted]) -> dict[str, Known]:
         values = {
             "board": board_id,
-            "ids": list(wanted),
-            "features": [_document(each.features or {}) for each in wanted.values()],
-            "texts": [each.text for each in wanted.values()],
-            "payloads": [_document(each.payload) for each in wanted.values()],
-            "offered": [each.offered for each in wanted.values()],
+            "ids": texts(wanted),
+            "features": texts(_document(each.features or {}) for each in wanted.values()),
+            "texts": texts(each.text for each in wanted.values()),
+            "payloads": texts(_document(each.payload) for each in wanted.values()),
+            "offered": plain(each.offered for each in wanted.values()),
         }
-        return set(self._session.execute(CREATE, values).scalars())
+        return {name: _known(number, wanted[name]) for name, number in self._session.execute(CREATE, values)}
+
+
+def _known(number: int, wanted: Wanted) -> Known:
+    return Known(number, wanted.features or {}, wanted.text, wanted.payload, wanted.offered)
 
 
 def _document(value: object) -> str | None:

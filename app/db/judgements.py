@@ -9,6 +9,8 @@ import orjson
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from app.db.arrays import plain, texts
+
 Subject = tuple[int, str, int, int]
 """Context, judge, left, right: judged once."""
 
@@ -39,7 +41,7 @@ class JudgementRepository:
     def create(self, board_id: int, judged: Mapping[Subject, Mapping[str, float]]) -> set[Subject]:
         """Store judgements of subjects that have none; which they were."""
         subjects = sorted(judged)
-        documents = [orjson.dumps(judged[subject]).decode() for subject in subjects]
+        documents = texts(orjson.dumps(judged[subject]).decode() for subject in subjects)
         values = _columns(board_id, subjects) | {"probabilities": documents}
         return {(row[0], row[1], row[2], row[3]) for row in self._session.execute(CREATE, values)}
 
@@ -52,8 +54,8 @@ class JudgementRepository:
 def _columns(board_id: int, subjects: Sequence[Subject]) -> dict[str, Any]:
     return {
         "board": board_id,
-        "contexts": [subject[0] for subject in subjects],
-        "judges": [subject[1] for subject in subjects],
-        "lefts": [subject[2] for subject in subjects],
-        "rights": [subject[3] for subject in subjects],
+        "contexts": plain(subject[0] for subject in subjects),
+        "judges": texts(subject[1] for subject in subjects),
+        "lefts": plain(subject[2] for subject in subjects),
+        "rights": plain(subject[3] for subject in subjects),
     }

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
+from psycopg.errors import DeadlockDetected
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from app.db.boards import BoardRepository
 from app.db.contexts import ContextRepository
 from app.db.exclusions import ExclusionRepository
+from app.db.gather import GatherRepository
 from app.db.items import ItemRepository
 from app.db.jobs import JobRepository
 from app.db.judgements import JudgementRepository
 from app.db.keys import KeyRepository
 from app.db.snapshots import SnapshotRepository
 from app.db.votes import VoteRepository
+
+T = TypeVar("T")
+ATTEMPTS = 8
+
+
+class Collision(Exception):
+    """Another writer committed between our reading and our writing."""
 
 
 class UnitOfWork:
@@ -42,6 +52,7 @@ class UnitOfWork:
         self.exclusions = ExclusionRepository(session)
         self.judgements = JudgementRepository(session)
         self.keys = KeyRepository(session)
+        self.gather = GatherRepository(session)
         self.jobs = JobRepository(session)
         self.snapshots = SnapshotRepository(session)
         return self
@@ -51,6 +62,20 @@ class UnitOfWork:
     ) -> None:
         self._after_commit.clear()
         self.session.close()
+
+    def attempt(self, action: Callable[[], T]) -> T:
+        """Run `action` in a savepoint, again from its start where another writer came in between."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                with self.session.begin_nested():
+                    return action()
+            except Collision:
+                continue
+            except OperationalError as error:
+                if not isinstance(error.orig, DeadlockDetected):
+                    raise
+        with self.session.begin_nested():
+            return action()
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run `action` once the transaction is durable: messages never announce what may still be undone."""

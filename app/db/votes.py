@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, func, select, text
+from sqlalchemy import CursorResult, Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
+from app.db.arrays import hashes, moments, plain, texts
 from app.db.locks import Lock, hold, share
 from app.db.models import Context, Item, Offer, Vote
 from app.domain.votes import Head, Row, Slot
@@ -32,8 +33,12 @@ COLUMNS = {
 INSERT = text(
     f"INSERT INTO votes (board_id, kind, {', '.join(COLUMNS)}) SELECT :board, 'pair', sent.* FROM unnest("
     + ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in COLUMNS.items())
-    + ") AS sent ON CONFLICT DO NOTHING RETURNING client_id, id"
+    + ") AS sent ON CONFLICT DO NOTHING"
 )
+
+BY_ID = text("""
+SELECT client_id, digest, id FROM votes WHERE board_id = :board AND client_id = ANY(CAST(:ids AS uuid[]))
+""")
 
 HEADS = text("""
 SELECT DISTINCT ON (votes.context_id, votes.left_id, votes.right_id, votes.voter)
@@ -77,10 +82,13 @@ class VoteRepository:
 
     def digests(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, bytes]:
         """Content hashes of the stored ones among these votes."""
-        query = select(Vote.client_id, Vote.digest).where(
-            Vote.board_id == board_id, Vote.client_id == func.any(list(client_ids))
-        )
-        return {row.client_id: row.digest for row in self._session.execute(query)}
+        rows = self._session.execute(BY_ID, {"board": board_id, "ids": plain(client_ids)})
+        return {row.client_id: row.digest for row in rows}
+
+    def numbers(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, int]:
+        """The server's numbers of the stored ones among these votes."""
+        rows = self._session.execute(BY_ID, {"board": board_id, "ids": plain(client_ids)})
+        return {row.client_id: row.id for row in rows}
 
     def counts(self, board_id: int, voters: Iterable[str], since: datetime) -> dict[str, int]:
         """How many votes of each voter were received since then."""
@@ -94,28 +102,30 @@ class VoteRepository:
     def heads(self, board_id: int, slots: Iterable[Slot]) -> dict[Slot, Head]:
         """The newest vote of each slot that has one."""
         contexts, lefts, rights, voters = zip(*slots, strict=True)
-        values = {"board": board_id, "contexts": list(contexts), "lefts": list(lefts), "rights": list(rights)}
-        rows = self._session.execute(HEADS, values | {"voters": list(voters)})
+        values = {"contexts": plain(contexts), "lefts": plain(lefts), "rights": plain(rights), "voters": texts(voters)}
+        rows = self._session.execute(HEADS, {"board": board_id, **values})
         return {(row[0], row[1], row[2], row[3]): Head(row[4], row[5]) for row in rows}
 
-    def insert(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> dict[UUID, int]:
-        """Insert what does not collide; the numbers of the inserted by their public ids."""
-        values: dict[str, Any] = {
-            "board": board_id,
-            "client_id": [row.client_id for row in rows],
-            "digest": [row.digest for row in rows],
-            "context_id": [row.context_id for row in rows],
-            "offer_id": [row.offer_id for row in rows],
-            "left_id": [row.left_id for row in rows],
-            "right_id": [row.right_id for row in rows],
-            "outcome": [row.outcome for row in rows],
-            "voter": [row.ballot.voter for row in rows],
-            "voter_type": [row.ballot.voter_type for row in rows],
-            "propensity": [row.ballot.propensity for row in rows],
-            "revision": [row.revision for row in rows],
-            "created_at": [row.ballot.created_at or now for row in rows],
+    def insert(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
+        """Insert what does not collide with a stored vote; how many that were."""
+        ballots = [row.ballot for row in rows]
+        values = {
+            "client_id": plain([row.client_id for row in rows]),
+            "digest": hashes([row.digest for row in rows]),
+            "context_id": plain([row.context_id for row in rows]),
+            "offer_id": plain([row.offer_id for row in rows]),
+            "left_id": plain([row.left_id for row in rows]),
+            "right_id": plain([row.right_id for row in rows]),
+            "outcome": plain([row.outcome for row in rows]),
+            "voter": texts([ballot.voter for ballot in ballots]),
+            "voter_type": texts([ballot.voter_type for ballot in ballots]),
+            "propensity": plain([ballot.propensity for ballot in ballots]),
+            "revision": plain([row.revision for row in rows]),
+            "created_at": moments([ballot.created_at or now for ballot in ballots]),
         }
-        return {row.client_id: row.id for row in self._session.execute(INSERT, values)}
+        result = self._session.execute(INSERT, {"board": board_id, **values})
+        assert isinstance(result, CursorResult)
+        return result.rowcount
 
     def find(self, board_id: int, client_id: UUID) -> VoteView | None:
         """The vote of this public id."""

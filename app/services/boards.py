@@ -1,0 +1,67 @@
+"""Create, find, change and end boards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import DRAFT, Board, BoardDraft, check_change, config_of, merge, public_document
+from app.domain.errors import Conflict, Invalid, Missing
+from app.domain.keys import Caller
+from app.domain.parsing import parse
+
+
+def create(uow: UnitOfWork, draft: BoardDraft) -> Board:
+    """Create a board and commit."""
+    title = draft.slug if draft.title is None else draft.title
+    board = uow.boards.add(draft.slug, title, draft.public, config_of(draft))
+    if board is None:
+        raise Conflict("slug-taken", f"there is a board {draft.slug!r}", path="slug", got=draft.slug)
+    uow.commit()
+    return board
+
+
+def find(uow: UnitOfWork, slug: str) -> Board:
+    """The board of this slug."""
+    board = uow.boards.find(slug)
+    if board is None:
+        raise _missing(slug)
+    return board
+
+
+def visible(uow: UnitOfWork, caller: Caller | None) -> list[Board]:
+    """The boards that a caller may read: all, its own and the public ones, or the public ones."""
+    boards = uow.boards.list()
+    if caller is not None and caller.has("read") and caller.board_id is None:
+        return boards
+    own = caller.board_id if caller is not None and caller.has("read") else None
+    return [board for board in boards if board.public or board.id == own]
+
+
+def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any]) -> Board:
+    """Merge a patch into a board and commit; refused where stored votes would change their meaning."""
+    board = uow.boards.lock(slug)
+    if board is None:
+        raise _missing(slug)
+    if patch.get("slug", slug) != slug:
+        raise Invalid("slug-fixed", "a board keeps its slug", path="slug", expected=slug, got=patch["slug"])
+    draft = parse(DRAFT, merge({**public_document(board)}, {**patch, "slug": slug}))
+    config = config_of(draft)
+    votes, contexts = uow.boards.has_votes(board.id), uow.boards.has_contexts(board.id)
+    check_change(board.config, config, has_votes=votes, has_contexts=contexts)
+    title = slug if draft.title is None else draft.title
+    changed = uow.boards.save(replace(board, title=title, public=draft.public, config=config))
+    uow.commit()
+    return changed
+
+
+def delete(uow: UnitOfWork, board: Board) -> None:
+    """End a board and commit; its votes stay stored."""
+    uow.boards.delete(board.id)
+    uow.commit()
+
+
+def _missing(slug: str) -> Missing:
+    return Missing("unknown-board", f"there is no board {slug!r}", got=slug)

@@ -1,0 +1,53 @@
+"""Name items, describe them, retire them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from app.db.items import ItemRef, ItemView
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.domain.errors import Conflict
+from app.domain.items import ItemDraft, check_span
+
+
+def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[ItemView, bool]:
+    """Create an item or replace its description, and commit; the item and whether it is new."""
+    check_span(draft)
+    uow.items.lock(board.id)
+    new = _check_names(uow, board, name, draft)
+    fields: dict[str, Any] = {"title": draft.title or name, "organisation": draft.organisation, "url": draft.url}
+    fields |= {"licence": draft.licence, "cost": draft.cost, "label_cost": draft.label_cost}
+    item = uow.items.put(board.id, name, fields)
+    uow.items.rename(item, draft.names(name))
+    if draft.active:
+        uow.items.activate(item.id, draft.active_from)
+    else:
+        uow.items.retire(item.id)
+    view = uow.items.view(board.id, name)[0]
+    uow.commit()
+    return view, new
+
+
+def ensure(uow: UnitOfWork, board: Board, names: Iterable[str], *, active_from: datetime | None) -> dict[str, ItemRef]:
+    """The items of these names, created where they are new and then active from a given time or now; commits."""
+    wanted = set(names)
+    uow.items.lock(board.id)
+    known = uow.items.resolve(board.id, wanted)
+    new = wanted - known.keys()
+    created = uow.items.create(board.id, new, active_from=active_from) if new else {}
+    uow.commit()
+    return known | created
+
+
+def _check_names(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> bool:
+    names = draft.names(name)
+    known = uow.items.resolve(board.id, names)
+    for other in names:
+        if other in known and known[other].name != name:
+            path = None if other == name else "aliases"
+            detail = f"{other!r} names item {known[other].name!r} already"
+            raise Conflict("name-taken", detail, path=path, got=other)
+    return name not in known

@@ -1,0 +1,208 @@
+"""Take votes in: one or ten thousand at a time, each created, a duplicate, or refused with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from app.db.items import ItemRef
+from app.db.unit_of_work import Collision, UnitOfWork
+from app.db.votes import VoteView
+from app.domain.ballots import BALLOT, Ballot, BallotReader, digest
+from app.domain.boards import Board, BoardConfig
+from app.domain.contexts import Wanted, contradiction
+from app.domain.errors import DomainError, Invalid, Missing
+from app.domain.parsing import parse
+from app.domain.votes import Result, Row, order, outcome_of, settle_ids, settle_limit, settle_slots
+
+NO_BALLOT = Ballot()
+
+
+def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime) -> list[Result]:
+    """Store votes and commit; the fate of each, in order.
+
+    Parameters
+    ----------
+    ballots : as sent, or why one could not be read, which becomes its result.
+    now : the time of votes that bring none, and the day in which votes per voter are counted.
+    """
+    uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
+    results = uow.attempt(lambda: _settle(uow, board, ballots, now))
+    uow.commit()
+    return results
+
+
+def record_one(uow: UnitOfWork, board: Board, ballot: Ballot, *, now: datetime) -> tuple[VoteView, bool]:
+    """Store one vote and commit; the vote and whether it is new. A refusal is raised."""
+    result = record(uow, board, [ballot], now=now)[0]
+    if result.error is not None:
+        raise result.error
+    assert result.vote is not None
+    return find(uow, board, result.vote), result.status == "created"
+
+
+def read_ballots(documents: Sequence[Any]) -> list[Ballot | DomainError]:
+    """Ballots from documents, each on its own: one that does not fit leaves the others alone."""
+    ballots: list[Ballot | DomainError] = []
+    for document in documents:
+        try:
+            ballots.append(parse(BALLOT, document))
+        except DomainError as error:
+            ballots.append(error)
+    return ballots
+
+
+def find(uow: UnitOfWork, board: Board, vote: UUID) -> VoteView:
+    """The vote of this public id."""
+    view = uow.votes.find(board.id, vote)
+    if view is None:
+        raise Missing("unknown-vote", "the board has no such vote", got=str(vote))
+    return view
+
+
+def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime) -> list[Result]:
+    rows = _read(board.config, ballots)
+    going = _name(uow, board, [row for row in rows if row.result is None])
+    given = [row.client_id for row in going if row.ballot.id is not None]
+    going = settle_ids(going, uow.votes.digests(board.id, given) if given else {})
+    going = _limit(uow, board, going, now)
+    _create_items(uow, board, going)
+    going = _place(uow, board, going)
+    slots = {slot for row in going if (slot := row.slot) is not None}
+    going = settle_slots(going, uow.votes.heads(board.id, slots) if slots else {}, revotes=board.config.votes.revotes)
+    if going:
+        _insert(uow, board, going, now)
+    return [outcome_of(row) for row in rows]
+
+
+def _read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
+    reader, rows = BallotReader(config), []
+    for ballot in ballots:
+        if isinstance(ballot, DomainError):
+            rows.append(_refused(NO_BALLOT, ballot))
+            continue
+        try:
+            outcome, features = reader.read(ballot)
+        except DomainError as error:
+            rows.append(_refused(ballot, error))
+        else:
+            rows.append(Row(ballot, outcome, features))
+    return rows
+
+
+def _refused(ballot: Ballot, error: DomainError) -> Row:
+    row = Row(ballot, 0, None)
+    row.refuse(error)
+    return row
+
+
+def _name(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
+    sent = {row.ballot.left for row in rows} | {row.ballot.right for row in rows}
+    names = {name for name in sent if name is not None}
+    known = uow.items.resolve(board.id, names) if names else {}
+    going = []
+    for row in rows:
+        error = _name_one(row, known, board.config.open_items)
+        if error is None:
+            going.append(row)
+        else:
+            row.refuse(error)
+    return going
+
+
+def _name_one(row: Row, known: Mapping[str, ItemRef], open_items: bool) -> DomainError | None:
+    ballot = row.ballot
+    assert ballot.left is not None
+    assert ballot.right is not None
+    for path, name in (("left", ballot.left), ("right", ballot.right)):
+        if name not in known and not open_items:
+            return Invalid("unknown-item", f"the board has no item {name!r}", path=path, expected="an item", got=name)
+    left, right = known.get(ballot.left), known.get(ballot.right)
+    row.left = ballot.left if left is None else left.name
+    row.right = ballot.right if right is None else right.name
+    if row.left == row.right:
+        detail = "both names are of one item"
+        return Invalid("same-item", detail, path="right", expected="another item", got=ballot.right)
+    row.left_id = 0 if left is None else left.id
+    row.right_id = 0 if right is None else right.id
+    row.client_id = ballot.id or uuid4()
+    row.digest = digest(ballot, row.left, row.right, row.features)
+    return None
+
+
+def _limit(uow: UnitOfWork, board: Board, rows: list[Row], now: datetime) -> list[Row]:
+    limit = board.config.votes.per_voter_per_day
+    if limit is None:
+        return rows
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    voters = {row.ballot.voter for row in rows if row.ballot.voter is not None}
+    wait = int((today + timedelta(days=1) - now).total_seconds()) + 1
+    return settle_limit(rows, uow.votes.counts(board.id, voters, today), limit, retry_after=wait)
+
+
+def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
+    new = {row.left for row in rows if not row.left_id} | {row.right for row in rows if not row.right_id}
+    if not new:
+        return
+    uow.items.lock(board.id)
+    known = uow.items.resolve(board.id, new)
+    if any(known):
+        raise Collision
+    known = uow.items.create(board.id, new)
+    for row in rows:
+        row.left_id = row.left_id or known[row.left].id
+        row.right_id = row.right_id or known[row.right].id
+
+
+def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
+    wanted = _wanted(rows, offered=board.config.unit == "context")
+    if not wanted:
+        return list(rows)
+    known, _ = uow.contexts.ensure(board.id, wanted)
+    going = []
+    for row in rows:
+        if row.ballot.context is not None:
+            context = known[row.ballot.context.id]
+            row.context_id = context.id
+            error = None if row.features is None else contradiction(Wanted(row.features), context)
+            if error is not None:
+                row.refuse(error.under("context"))
+                continue
+        going.append(row)
+    if board.config.unit == "context":
+        newly = {known[name].id: each for name, each in wanted.items() if not known[name].offered}
+        if newly:
+            uow.contexts.learn(newly)
+        _name_offers(uow, board, going)
+    return going
+
+
+def _wanted(rows: Sequence[Row], *, offered: bool) -> dict[str, Wanted]:
+    features: dict[str, Mapping[str, Any] | None] = {}
+    for row in rows:
+        context = row.ballot.context
+        if context is not None and features.get(context.id) is None:
+            features[context.id] = row.features
+    return {name: Wanted(known, offered=offered) for name, known in features.items()}
+
+
+def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
+    named = [(row, row.context_id, row.ballot.offer) for row in rows if row.ballot.offer is not None]
+    pairs = {(context, offer) for _, context, offer in named if context is not None and offer is not None}
+    offers = uow.contexts.ensure_offers(board.id, pairs) if pairs else {}
+    for row, context, offer in named:
+        if context is not None and offer is not None:
+            row.offer_id = offers[context, offer]
+
+
+def _insert(uow: UnitOfWork, board: Board, rows: Sequence[Row], now: datetime) -> None:
+    if uow.votes.insert(board.id, sorted(rows, key=order), now=now) != len(rows):
+        raise Collision
+    for row in rows:
+        row.result = Result("created", row.client_id)
+    replaced = [row.supersedes for row in rows if row.supersedes is not None]
+    if replaced:
+        new = uow.votes.numbers(board.id, [vote for vote in replaced if isinstance(vote, UUID)])
+        uow.exclusions.supersede(board.id, [new[vote] if isinstance(vote, UUID) else vote for vote in replaced])
