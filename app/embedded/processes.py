@@ -21,15 +21,16 @@ _PR_SET_PDEATHSIG = 1
 _TAIL_BYTES = 16_384
 
 
-def die_with_parent(number: signal.Signals) -> Callable[[], None] | None:
+def die_with_parent(number: signal.Signals, *, parent: int | None = None) -> Callable[[], None] | None:
     """Return what a new child runs so that the kernel signals it when its parent dies (Linux only).
 
-    The kernel watches the thread that started the child: start children from a thread that lives on.
+    The kernel watches the thread that started the child: start children from a thread that lives on. `parent` is this
+    process unless it is named, as where the child itself calls.
     """
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
-    parent = os.getpid()
+    parent = os.getpid() if parent is None else parent
 
     def prepare() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
