@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
-from app.db.models import Exclusion
+from app.db.models import Exclusion, Vote
 from app.domain.exclusions import SUPERSEDED
+
+EXCLUDE = text("""
+INSERT INTO exclusions (board_id, vote_id, reason)
+SELECT :board, votes.id, sent.reason
+FROM unnest(CAST(:votes AS uuid[]), CAST(:reasons AS text[])) AS sent (client_id, reason)
+JOIN votes ON votes.board_id = :board AND votes.client_id = sent.client_id
+WHERE NOT EXISTS (SELECT FROM exclusions WHERE vote_id = votes.id AND exclusions.reason = sent.reason)
+ORDER BY votes.id
+RETURNING id
+""")
+
+
+class ExclusionView(NamedTuple):
+    """A rule with the public id of the vote it names."""
+
+    exclusion: Exclusion
+    vote: UUID | None
 
 
 class ExclusionRepository:
@@ -28,6 +47,11 @@ class ExclusionRepository:
         rows = [{"board_id": board_id, "vote_id": vote_id, "reason": SUPERSEDED} for vote_id in vote_ids]
         self._session.execute(insert(Exclusion), rows)
 
+    def exclude(self, board_id: int, reasons: Mapping[UUID, str]) -> int:
+        """Exclude stored votes, by their public ids, that never were for this reason; how many."""
+        values = {"board": board_id, "votes": list(reasons), "reasons": list(reasons.values())}
+        return len(self._session.execute(EXCLUDE, values).all())
+
     def find(self, board_id: int, exclusion_id: int) -> Exclusion | None:
         """The rule of this number, lifted or not."""
         query = select(Exclusion).where(Exclusion.board_id == board_id, Exclusion.id == exclusion_id)
@@ -38,12 +62,13 @@ class ExclusionRepository:
         exclusion.lifted_at = func.now()
         self._session.flush()
 
-    def page(self, board_id: int, *, after: int, limit: int) -> list[Exclusion]:
+    def page(self, board_id: int, *, after: int, limit: int) -> list[ExclusionView]:
         """The rules in force after a number, oldest first."""
         query = (
-            select(Exclusion)
+            select(Exclusion, Vote.client_id)
+            .outerjoin(Vote, Vote.id == Exclusion.vote_id)
             .where(Exclusion.board_id == board_id, Exclusion.id > after, Exclusion.lifted_at.is_(None))
             .order_by(Exclusion.id)
             .limit(limit)
         )
-        return list(self._session.scalars(query))
+        return [ExclusionView(exclusion, vote) for exclusion, vote in self._session.execute(query)]

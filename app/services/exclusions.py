@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.db.exclusions import ExclusionView
 from app.db.models import Exclusion
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -12,7 +13,7 @@ from app.domain.exclusions import FILTER, SUPERSEDED, ExclusionDraft, VoteFilter
 from app.services import votes
 
 
-def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> Exclusion:
+def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> ExclusionView:
     """Put a rule in force and commit."""
     check(draft)
     vote_id = None if draft.vote is None else votes.find(uow, board, draft.vote).id
@@ -20,7 +21,7 @@ def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> Exclusion:
     rule = Exclusion(board_id=board.id, vote_id=vote_id, voter=draft.voter, filter=found, reason=draft.reason)
     exclusion = uow.exclusions.add(rule)
     uow.commit()
-    return exclusion
+    return ExclusionView(exclusion, draft.vote)
 
 
 def lift(uow: UnitOfWork, board: Board, exclusion_id: int) -> None:

@@ -1,0 +1,83 @@
+"""What routes are given: the transaction, the caller, the board that the caller may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from redis import Redis
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.cache.limits import RateLimiter
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.domain.errors import limited
+from app.domain.keys import Caller, Scope
+from app.services import access
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the process opened at its start."""
+
+    sessions: sessionmaker[Session]
+    redis: Redis
+    limiter: RateLimiter
+
+
+async def ports_of(request: Request) -> Ports:
+    """The open ports of the application."""
+    ports: Ports = request.app.state.ports
+    return ports
+
+
+def unit_of_work(ports: Annotated[Ports, Depends(ports_of)]) -> Iterator[UnitOfWork]:
+    """The request's transaction; it ends before the response is sent, so a failed commit is never a 2xx."""
+    with UnitOfWork(ports.sessions) as work:
+        yield work
+
+
+PortsOf = Annotated[Ports, Depends(ports_of)]
+Work = Annotated[UnitOfWork, Depends(unit_of_work, scope="function")]
+
+scheme = HTTPBearer(auto_error=False, description="A key from `POST /v1/keys` or `orthorank key create`")
+Documented = Annotated[HTTPAuthorizationCredentials | None, Depends(scheme)]
+"""Names the scheme in the OpenAPI document; the header itself is read by the service."""
+
+
+def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Caller | None:
+    """Who asks, counted against the rate limit of the key, or of the address where there is no key."""
+    caller = access.identify(work, request.headers.get("authorization"))
+    address = request.client.host if request.client else "unknown"
+    wait = ports.limiter.wait(f"address:{address}" if caller is None else f"key:{caller.key_id}")
+    if wait:
+        raise limited("rate-limit", "too many requests", retry_after=wait)
+    return caller
+
+
+MaybeCaller = Annotated[Caller | None, Depends(identify)]
+
+
+def _known(caller: MaybeCaller) -> Caller:
+    return access.known(caller)
+
+
+KnownCaller = Annotated[Caller, Depends(_known)]
+
+
+class _Admitted:
+    """Opens the board of the path for a scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __call__(self, board: Annotated[str, Path(description="slug")], work: Work, caller: MaybeCaller) -> Board:
+        return access.admit(work, board, caller, self._scope)
+
+
+ReadableBoard = Annotated[Board, Depends(_Admitted("read"))]
+VotableBoard = Annotated[Board, Depends(_Admitted("votes"))]
+OwnBoard = Annotated[Board, Depends(_Admitted("admin"))]

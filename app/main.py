@@ -1,0 +1,81 @@
+"""The composition root of the API: settings in, application out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.api import boards, contexts, exclusions, items, judgements, keys, operations, problems, votes
+from app.api.deps import Ports
+from app.api.logs import JsonLines, RequestLog
+from app.api.schemas import COMPONENTS
+from app.cache.connection import open_redis
+from app.cache.limits import RateLimiter
+from app.db.engine import open_engine, open_sessions
+from app.settings import Settings, load_settings
+
+MAX_BODY = 32 * 1024 * 1024
+ROUTERS = (boards, items, contexts, votes, judgements, exclusions, keys, operations)
+DESCRIPTION = "Live rankings of models from preference votes: debiased, contextual, with simultaneous intervals."
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The API on the database and the Redis that the settings name.
+
+    Without settings, as a server calls it, they are read from the environment and logs go to standard error.
+    """
+    if settings is None:
+        settings = load_settings()
+        log_to_stderr(settings.server.log_level)
+    if settings.database.url is None or settings.redis.url is None:
+        raise ValueError("the API needs the URLs of a database and of Redis")
+    engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
+    redis = open_redis(settings.redis.url)
+    limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        engine.dispose()
+        redis.close()
+
+    app = OrthorankApi(
+        title="orthorank",
+        version=version("orthorank"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redoc_url=None,
+        max_body_size=MAX_BODY,
+    )
+    app.state.ports = Ports(sessions=open_sessions(engine), redis=redis, limiter=limiter)
+    app.add_middleware(RequestLog)
+    problems.install(app)
+    for module in ROUTERS:
+        app.include_router(module.router)
+    return app
+
+
+class OrthorankApi(FastAPI):
+    """FastAPI with the schemas that routes name instead of building."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            schema = get_openapi(
+                title=self.title, version=self.version, description=self.description, routes=self.routes
+            )
+            schema["components"].setdefault("schemas", {}).update(COMPONENTS)
+            self.openapi_schema = schema
+        return self.openapi_schema
+
+
+def log_to_stderr(level: str) -> None:
+    """Write structured logs, one JSON document a line."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
