@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -41,19 +41,25 @@ def die_with_parent(number: signal.Signals, *, parent: int | None = None) -> Cal
 
 
 def spawn(
-    command: Sequence[str | Path], log: Path, *, account: Account, prepare: Callable[[], None] | None = None
+    command: Sequence[str],
+    log: Path,
+    *,
+    account: Account | None = None,
+    prepare: Callable[[], None] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a server in a session of its own, so that a Ctrl-C in the terminal does not reach it."""
+    """Start a process in a session of its own, so that a Ctrl-C in the terminal does not reach it."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            [str(part) for part in command],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             cwd="/",
-            user=account.user,
-            group=account.group,
-            extra_groups=account.groups,
+            env=environment,
+            user=account.user if account else None,
+            group=account.group if account else None,
+            extra_groups=account.groups if account else None,
             start_new_session=True,
             preexec_fn=prepare,
         )

@@ -101,7 +101,7 @@ class ValkeyServer:
         self._configure()
         log = self.state.logs / "valkey.log"
         prepare = die_with_parent(signal.SIGTERM) if self.dies_with_parent else None
-        self.process = spawn([program, self._configuration], log, account=self.state.account, prepare=prepare)
+        self.process = spawn([str(program), str(self._configuration)], log, account=self.state.account, prepare=prepare)
         await_ready(self._answers, self.process, log, seconds=_START_SECONDS)
 
     def _configure(self) -> None:

@@ -1,0 +1,71 @@
+"""Names of the tasks and the port that sends them.
+
+A message only wakes a worker: what there is to do is derived from PostgreSQL, so that a lost one costs a few
+seconds, until the next sweep.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+REFIT = "orthorank.refit"
+"""Refit one board: `(board_id)`."""
+
+SWEEP = "orthorank.sweep"
+"""Look for boards and jobs that lag, and send what they need: no argument."""
+
+SLOW, QUICK = "slow", "quick"
+ROUTES = {REFIT: {"queue": SLOW}, SWEEP: {"queue": QUICK}}
+
+logger = logging.getLogger(__name__)
+
+
+class Queue(Protocol):
+    """Where a use case leaves word, after its commit, that there is work."""
+
+    def refit(self, board_id: int) -> None:
+        """Wake a worker to refit the board."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CeleryQueue:
+    """Sends through Celery. A broker that is away costs a warning, never the request."""
+
+    celery: Celery
+
+    def refit(self, board_id: int) -> None:
+        """Wake a worker to refit the board."""
+        self._send(REFIT, board_id)
+
+    def _send(self, task: str, *arguments: int) -> None:
+        try:
+            self.celery.send_task(task, arguments, retry=False)
+        except OperationalError as error:
+            logger.warning("%s not sent, the next sweep makes up for it: %s", task, error)
+
+
+def open_celery(redis_url: str) -> Celery:
+    """Return a Celery application that knows the broker and the routes, and no task."""
+    celery = Celery("orthorank", broker=_broker(redis_url), set_as_current=False)
+    celery.conf.update(
+        task_ignore_result=True,
+        task_routes=ROUTES,
+        task_default_queue=QUICK,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={"socket_connect_timeout": 5, "socket_keepalive": True},
+    )
+    return celery
+
+
+def _broker(redis_url: str) -> str:
+    """Celery's name of a unix socket differs from that of redis-py."""
+    if not redis_url.startswith("unix://"):
+        return redis_url
+    path, _, query = redis_url.removeprefix("unix://").partition("?")
+    return f"redis+socket://{path}?{query.replace('db=', 'virtual_host=')}"
