@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from fastapi.testclient import TestClient
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
+from app.db.engine import open_engine, open_sessions
 from app.db.migrations import upgrade
+from app.db.unit_of_work import UnitOfWork
+from app.domain.keys import KeyDraft
 from app.embedded.postgres import PostgresServer
 from app.embedded.sharing import in_use
 from app.embedded.state import State, open_state
 from app.embedded.valkey import ValkeyServer
+from app.main import create_app
+from app.services import keys
+from app.settings import DatabaseSettings, RedisSettings, Settings, load_settings
 
 # Nobody waits for the disk: a test's database is thrown away with its server.
 FLEETING = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
@@ -86,3 +96,45 @@ def redis_url(testrun_uid: str, worker_id: str) -> Iterator[str]:
     with in_use(server) as url:
         yield url
     shutil.rmtree(server.state.root, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> Iterator[Engine]:
+    """An engine on the migrated database of the test module."""
+    engine = open_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def session(database: Engine) -> Iterator[Session]:
+    """A session whose commits are savepoints: what a test writes is gone after it."""
+    with database.connect() as connection, connection.begin() as transaction:
+        with Session(connection, join_transaction_mode="create_savepoint", expire_on_commit=False) as session:
+            yield session
+        transaction.rollback()
+
+
+@pytest.fixture(scope="module")
+def settings(database_url: str, redis_url: str) -> Settings:
+    """Settings of the test module's own database and of the test process's Redis."""
+    return replace(
+        load_settings(),
+        database=DatabaseSettings(url=database_url, pool_size=10),
+        redis=RedisSettings(url=redis_url),
+    )
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings) -> Iterator[TestClient]:
+    """The API on the test module's database; what a request commits stays until the module ends."""
+    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def admin(database: Engine) -> dict[str, str]:
+    """The header of a key that may do everything."""
+    with UnitOfWork(open_sessions(database)) as work:
+        _, secret = keys.create(work, KeyDraft(scopes=["admin"]))
+    return {"Authorization": f"Bearer {secret}"}

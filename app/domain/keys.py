@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from app.domain.errors import Forbidden
 from app.domain.fields import Line, Slug
@@ -27,6 +27,9 @@ class KeyDraft:
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
     name: Line = ""
     board: Slug | None = None
+
+
+KEY_DRAFT: TypeAdapter[KeyDraft] = TypeAdapter(KeyDraft)
 
 
 @dataclass(frozen=True, slots=True)
