@@ -11,12 +11,13 @@ from typing import Any
 import orjson
 
 from app.domain.features import LONGEST_LEVEL, LONGEST_TEXT, FeatureKind
+from app.domain.fields import EARLIEST, LATEST, SMALLEST_PROPENSITY
 from app.formats.rows import BadRow
 
 LONGEST = 200
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 MOST_VOTES = 10_000_000
-LATEST = 4_102_444_800.0  # 2100-01-01: later seconds are more likely milliseconds
+FEWEST_SECONDS = 1e8
 
 
 def text(value: Any, field: str) -> str | None:
@@ -43,6 +44,18 @@ def written(value: Any, field: str) -> str:
     raise BadRow(f"{field}: expected text or a number, got {type(value).__name__}")
 
 
+def choice(*accepted: str) -> Callable[[Any, str], str | None]:
+    """A parser of one of a few words; an empty cell is None."""
+
+    def parse(value: Any, field: str) -> str | None:
+        spelt = written(value, field)
+        if spelt and spelt not in accepted:
+            raise BadRow(f"{field}: unknown {shown(spelt)}; accepted: {', '.join(accepted)}")
+        return spelt or None
+
+    return parse
+
+
 def number(value: Any, field: str) -> float | None:
     """A finite number; a mapping of numbers counts as their sum."""
     if isinstance(value, Mapping):
@@ -61,10 +74,10 @@ def number(value: Any, field: str) -> float | None:
 
 
 def chance(value: Any, field: str) -> float | None:
-    """A probability above 0, at most 1."""
+    """A propensity."""
     parsed = number(value, field)
-    if parsed is not None and not 0 < parsed <= 1:
-        raise BadRow(f"{field}: expected a number above 0, at most 1, got {parsed:g}")
+    if parsed is not None and not SMALLEST_PROPENSITY <= parsed <= 1:
+        raise BadRow(f"{field}: expected a number from {SMALLEST_PROPENSITY:g} to 1, got {parsed:g}")
     return parsed
 
 
@@ -86,28 +99,28 @@ def count(value: Any, field: str) -> int:
 
 def moment(value: Any, field: str) -> datetime | None:
     """A time: unix seconds or ISO 8601, where no zone means UTC."""
-    if isinstance(value, datetime):
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
     spelt = written(value, field).strip()
     if not spelt:
         return None
-    return _seconds(spelt) or _iso(spelt, field)
+    parsed = value if isinstance(value, datetime) else _time(spelt)
+    if parsed is not None and not parsed.tzinfo:
+        parsed = parsed.replace(tzinfo=UTC)
+    if parsed is None or not EARLIEST <= parsed <= LATEST:
+        span = f"between {EARLIEST.year} and {LATEST.year}"
+        raise BadRow(f"{field}: expected unix seconds or an ISO 8601 time {span}, got {shown(spelt)}")
+    return parsed
 
 
-def _seconds(spelt: str) -> datetime | None:
+def _time(spelt: str) -> datetime | None:
     try:
         seconds = float(spelt)
     except ValueError:
-        return None
-    return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < LATEST else None
-
-
-def _iso(spelt: str, field: str) -> datetime:
+        seconds = 0.0
     try:
-        parsed = datetime.fromisoformat(spelt)
-    except ValueError:
-        raise BadRow(f"{field}: expected unix seconds or an ISO 8601 time, got {shown(spelt)}") from None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+        # A smaller number is a date without dashes.
+        return datetime.fromtimestamp(seconds, UTC) if seconds >= FEWEST_SECONDS else datetime.fromisoformat(spelt)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def flag(value: Any, field: str) -> bool | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
+from app.domain.ballots import VoterType
 from app.domain.features import FeatureKind
-from app.formats.cells import chance, count, feature, flag, moment, share, shown, text, written
+from app.formats.cells import chance, choice, count, feature, flag, moment, share, shown, text, written
 from app.formats.columns import Cell, optional
 from app.formats.format import COUNT, FEATURE, PROBABILITY, SPELLINGS
 from app.formats.plan import Plan
@@ -29,7 +30,8 @@ def _required(value: Any, field: str) -> str:
 
 PARSERS: dict[str, Parser] = {
     **dict.fromkeys(("left", "right"), _required),
-    **dict.fromkeys(("id", "context", "offer", "voter", "voter_type", "excluded"), text),
+    **dict.fromkeys(("id", "context", "offer", "voter", "excluded"), text),
+    "voter_type": choice(*get_args(VoterType)),
     "propensity": chance,
     "created_at": moment,
     "count": count,

@@ -35,7 +35,7 @@ class VoteRow(NamedTuple):
     right: str
     outcome: str
     context: str | None = None
-    features: Mapping[str, Any] | None = None
+    features: dict[str, Any] | None = None
     offer: str | None = None
     voter: str | None = None
     voter_type: str | None = None
@@ -54,4 +54,4 @@ class JudgementRow(NamedTuple):
     left: str
     right: str
     probabilities: Mapping[str, float]
-    features: Mapping[str, Any] | None = None
+    features: dict[str, Any] | None = None

@@ -7,15 +7,29 @@ import io
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, cast
 
 from app.formats.rows import BrokenFile, UnusableFile
 
 GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+class _Unzipped(io.RawIOBase):
+    """Decompressed bytes, as many as there are: a buffered read would lose those just before damage."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._gzip = gzip.GzipFile(fileobj=raw)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._gzip.read1(len(buffer))
+        buffer[: len(read)] = read
+        return len(read)
 
 
 class Opened:
@@ -33,10 +47,11 @@ class Opened:
         except OSError as error:
             raise UnusableFile(f"{path}: {error.strerror}") from None
         self.path = path
+        self._unpacked: IO[bytes] | None = None
         self.compressed = self._raw.read(len(GZIP)) == GZIP
         self._raw.seek(0)
-        stream = gzip.GzipFile(fileobj=self._raw) if self.compressed else self._raw
-        self._stream = io.BufferedReader(cast("io.RawIOBase", stream), CHUNK)
+        stream = _Unzipped(self._raw) if self.compressed else cast(io.RawIOBase, self._raw)
+        self._stream = io.BufferedReader(stream, CHUNK)
 
     @property
     def position(self) -> int:
@@ -73,18 +88,18 @@ class Opened:
         except DAMAGE as error:
             raise BrokenFile(f"the gzip data stop or are damaged: {error}") from None
 
-    @contextmanager
-    def seekable(self) -> Iterator[IO[bytes]]:
+    def seekable(self) -> IO[bytes]:
         """The decompressed bytes as a file that one can jump about in; gzip is unpacked to the disk for it."""
         if not self.compressed:
-            yield self._raw
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            for chunk in self.chunks():
-                unpacked.write(chunk)
-            yield cast(BinaryIO, unpacked)
+            return self._raw
+        self._unpacked = tempfile.TemporaryFile()  # noqa: SIM115
+        for chunk in self.chunks():
+            self._unpacked.write(chunk)
+        return self._unpacked
 
     def close(self) -> None:
         """Give the file back."""
+        if self._unpacked is not None:
+            self._unpacked.close()
         self._stream.close()
         self._raw.close()

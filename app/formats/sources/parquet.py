@@ -22,26 +22,19 @@ class ParquetRows:
     """
 
     def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        with self._file() as file:
-            self.columns = tuple(file.schema_arrow.names)
+        try:
+            self._file = parquet.ParquetFile(opened.seekable())
+        except (pa.ArrowException, OSError) as error:
+            raise UnusableFile(f"{opened.path}: not a Parquet file: {error}") from None
+        self.columns = tuple(self._file.schema_arrow.names)
 
     def records(self, wanted: Collection[str]) -> Iterator[Located]:
         """Every row, numbered from 1, with those of its columns that are wanted."""
-        with self._opened.seekable() as stream:
-            file = parquet.ParquetFile(stream)
-            row = 0
-            try:
-                for batch in file.iter_batches(ROWS, columns=[name for name in self.columns if name in wanted]):
-                    for record in batch.to_pylist():
-                        row += 1
-                        yield Located(row, record)
-            except (pa.ArrowException, OSError) as error:
-                raise BrokenFile(f"the Parquet data are damaged after row {row}: {error}") from None
-
-    def _file(self) -> parquet.ParquetFile:
+        row = 0
         try:
-            with self._opened.seekable() as stream:
-                return parquet.ParquetFile(stream)
+            for batch in self._file.iter_batches(ROWS, columns=[name for name in self.columns if name in wanted]):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield Located(row, record)
         except (pa.ArrowException, OSError) as error:
-            raise UnusableFile(f"{self._opened.path}: not a Parquet file: {error}") from None
+            raise BrokenFile(f"the Parquet data are damaged after row {row}: {error}") from None

@@ -1,0 +1,1 @@
+"""Import files: the same file, imported again, adds nothing."""

@@ -1,0 +1,116 @@
+"""Import a file from its first line to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+from app.domain.boards import BoardConfig
+from app.formats import plan
+from app.formats.identities import Identities
+from app.formats.reader import Reader, Row
+from app.formats.rows import BadRow, BrokenFile, Located, VoteRow
+from app.formats.sources.opened import Opened
+from app.formats.sources.source import FIRST, opened, peek, source_of
+from app.services.imports.batches import BatchWriter, LinedJudgement, LinedVote, OpenUnit, ballot_of
+from app.services.imports.orders import Order, Reject, Summary, Watcher
+from app.services.imports.targets import config_for, open_board
+
+BATCH = 10_000
+
+
+def run(open_unit: OpenUnit, order: Order, watcher: Watcher) -> Summary:
+    """Import a file.
+
+    Each batch is a transaction of its own and every vote has the same id each time: an import that was stopped is
+    completed by running it again.
+
+    Raises
+    ------
+    UnusableFile
+        where the file cannot be read as asked, or the board is not as asked; nothing was written.
+    DomainError
+        where the fields of the new board are refused; nothing was written.
+    """
+    started = monotonic()
+    with opened(order.path) as file:
+        source = source_of(file)
+        first, records = peek(source.records(plan.wanted(order.request, source.columns)), FIRST)
+        good = [each.record for each in first if isinstance(each.record, dict)]
+        made = plan.make(order.request, source.columns, good)
+        with open_unit() as uow:
+            found = uow.boards.find(order.board)
+            reader = _reader(made, config_for(order, made, found))
+            board = found or open_board(uow, order, made)
+        summary = Summary(board.slug, new_board=found is None)
+        create_items = order.create_items or board.config.open_items
+        writer = BatchWriter(open_unit, board, create_items=create_items, summary=summary)
+        _Import(reader, writer, summary, watcher).take(records, file)
+    summary.seconds = monotonic() - started
+    return summary
+
+
+class _Import:
+    """One file on its way to one board: rows gather until they make a batch."""
+
+    def __init__(self, reader: Reader, writer: BatchWriter, summary: Summary, watcher: Watcher) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._summary = summary
+        self._watcher = watcher
+        self._identities = Identities(summary.board)
+        self._votes: list[LinedVote] = []
+        self._judgements: list[LinedJudgement] = []
+
+    def take(self, records: Iterator[Located], file: Opened) -> None:
+        """Import every record; where the file breaks, those before."""
+        try:
+            for located in records:
+                self._take_one(located, file)
+        except BrokenFile as error:
+            self._summary.broken = str(error)
+        self._flush(file)
+
+    def _take_one(self, located: Located, file: Opened) -> None:
+        line, record = located
+        try:
+            if isinstance(record, BadRow):
+                raise record
+            if not self._reader.takes(record):
+                self._summary.other_rows += 1
+                return
+            rows = self._reader.read(record)
+        except BadRow as error:
+            self._summary.bad_rows += 1
+            self._watcher.rejected(Reject(line, str(error), 1))
+            return
+        for row in rows:
+            self._gather(line, row, file)
+
+    def _gather(self, line: int, row: Row, file: Opened) -> None:
+        if isinstance(row, VoteRow):
+            for vote in self._identities.of(row):
+                self._votes.append(LinedVote(line, ballot_of(row, vote), row.excluded))
+                if len(self._votes) >= BATCH:
+                    self._flush(file)
+        else:
+            self._judgements.append(LinedJudgement(line, row))
+            if len(self._judgements) >= BATCH:
+                self._flush(file)
+
+    def _flush(self, file: Opened) -> None:
+        """Write what has gathered."""
+        rejects: list[Reject] = []
+        if self._votes:
+            rejects += self._writer.votes(self._votes)
+        if self._judgements:
+            rejects += self._writer.judgements(self._judgements)
+        self._votes, self._judgements = [], []
+        for reject in rejects:
+            self._watcher.rejected(reject)
+        self._watcher.advanced(file.position, file.size)
+
+
+def _reader(made: plan.Plan, config: BoardConfig) -> Reader:
+    outcomes = [category.name for category in config.categories]
+    return Reader(made, outcomes=outcomes, kinds={feature.name: feature.kind for feature in config.features})
