@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from psycopg import Connection as Driver
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from app.db.locks import Lock, hold
 from app.stats.types import Ints
 
 BYTES_AT_ONCE = 1 << 23
@@ -87,6 +89,22 @@ hits AS (
 SELECT DISTINCT ON (id) id, reason FROM hits ORDER BY id, reason = 'superseded' DESC, rule
 """
 
+FINGERPRINT = """
+SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
+    (SELECT concat_ws(',', count(*), max(id), count(lifted_at), max(lifted_at))
+     FROM exclusions WHERE board_id = :board),
+    (SELECT concat_ws(',', count(*) FILTER (WHERE offered), max(id) FILTER (WHERE offered), count(text))
+     FROM contexts WHERE board_id = :board),
+    (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
+    (SELECT concat_ws(',', count(*), max(id)) FROM judgements WHERE board_id = :board),
+    (SELECT string_agg(concat_ws(',', name, active_from, active_to), ';' ORDER BY name, item_spans.id)
+     FROM items LEFT JOIN item_spans ON item_id = items.id WHERE board_id = :board)
+))
+"""
+
+WATERMARK = "SELECT max(id) FROM votes WHERE board_id = :board"
+THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
+
 Columns = dict[str, NDArray[Any]]
 Buffer = bytes | bytearray | memoryview
 
@@ -106,6 +124,28 @@ class GatherRepository:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    def watermark(self, board_id: int) -> int:
+        """The board's highest vote number, 0 without one, with every vote below it committed; end the work at once."""
+        hold(self._session, Lock.VOTES, board_id)
+        return self._session.scalar(text(WATERMARK), {"board": board_id}) or 0
+
+    def freeze(self) -> datetime:
+        """See one state of the database from here on, and say when; call it first in the work."""
+        self._session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        now: datetime = self._session.execute(text("SELECT now()")).scalar_one()
+        return now
+
+    def through(self, board_id: int, watermark: int) -> datetime | None:
+        """When the vote of that number was received."""
+        values = {"board": board_id, "watermark": watermark}
+        received: datetime | None = self._session.execute(text(THROUGH), values).scalar_one_or_none()
+        return received
+
+    def fingerprint(self, board_id: int, watermark: int) -> str:
+        """Equal where nothing that a refit reads has changed."""
+        values = {"board": board_id, "watermark": watermark}
+        return str(self._session.execute(text(FINGERPRINT), values).scalar_one())
 
     def votes(self, board_id: int, watermark: int) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""

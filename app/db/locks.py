@@ -5,9 +5,11 @@ Every writer takes them in the order of this list, before it touches a row, so t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.orm import Session
 
 
@@ -36,3 +38,32 @@ def share(session: Session, lock: Lock, board_id: int) -> None:
 def hold(session: Session, lock: Lock, board_id: int) -> None:
     """Hold the lock alone until the transaction ends."""
     session.execute(ALONE, {"lock": int(lock), "board": board_id})
+
+
+TRY = text("SELECT pg_try_advisory_lock(:lock, CAST(:board AS int))")
+RELEASE = text("SELECT pg_advisory_unlock(:lock, CAST(:board AS int))")
+
+
+class Lease:
+    """A lock held by a connection of its own: it ends with the process, whatever happens to that."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def confirm(self) -> None:
+        """Raise the driver's error where the connection, and the lock with it, is gone."""
+        self._connection.execute(text("SELECT 1"))
+
+
+@contextmanager
+def lease(engine: Engine, lock: Lock, board_id: int) -> Iterator[Lease | None]:
+    """Hold the lock while the block runs; None where somebody else holds it."""
+    keys = {"lock": int(lock), "board": board_id}
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if not connection.execute(TRY, keys).scalar_one():
+            yield None
+            return
+        try:
+            yield Lease(connection)
+        finally:
+            connection.execute(RELEASE, keys)

@@ -1,11 +1,25 @@
-"""Snapshots: what refits found."""
+"""Snapshots: what refits found. A snapshot never changes; only its artifacts go when newer ones have come."""
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.db.models import Snapshot
+from app.db.models import Artifact, Score, Snapshot, Vote
+
+KEPT = 2
+"""Newest snapshots of a board that keep their artifacts: readers of the last but one are not cut off."""
+
+
+class Head(NamedTuple):
+    """What a reader has to know of a board before it can say that nothing changed."""
+
+    snapshot_id: UUID | None
+    pending: int
 
 
 class SnapshotRepository:
@@ -14,7 +28,56 @@ class SnapshotRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    def add(self, snapshot: Snapshot, scores: Sequence[Score], artifacts: Sequence[Artifact]) -> None:
+        """Store a snapshot whole, and let older artifacts of its board go."""
+        self._session.add(snapshot)
+        self._session.flush()
+        self._session.add_all([*scores, *artifacts])
+        self._session.flush()
+        newest = select(Snapshot.id).where(Snapshot.board_id == snapshot.board_id)
+        kept = newest.order_by(Snapshot.computed_at.desc()).limit(KEPT)
+        self._session.execute(
+            delete(Artifact).where(Artifact.snapshot_id.in_(newest), Artifact.snapshot_id.not_in(kept))
+        )
+
+    def get(self, snapshot_id: UUID) -> Snapshot:
+        """The snapshot of this id."""
+        return self._session.get_one(Snapshot, snapshot_id)
+
     def newest(self, board_id: int) -> Snapshot | None:
         """The snapshot that rankings are read from."""
         query = select(Snapshot).where(Snapshot.board_id == board_id).order_by(Snapshot.computed_at.desc())
         return self._session.scalars(query.limit(1)).first()
+
+    def head(self, board_id: int) -> Head:
+        """The newest snapshot's id, and how many votes came after what it covers."""
+        query = select(Snapshot.id, Snapshot.watermark).where(Snapshot.board_id == board_id)
+        newest = self._session.execute(query.order_by(Snapshot.computed_at.desc()).limit(1)).one_or_none()
+        watermark = 0 if newest is None else newest.watermark
+        waiting = select(func.count()).where(Vote.board_id == board_id, Vote.id > watermark)
+        return Head(None if newest is None else newest.id, self._session.execute(waiting).scalar_one())
+
+    def scores(self, snapshot_id: UUID, estimand: str, estimator: str, segment: str) -> list[Score]:
+        """The stored rankings of one kind: on all pairs, and on the observed ones where these differ."""
+        query = select(Score).where(
+            Score.snapshot_id == snapshot_id,
+            Score.estimand == estimand,
+            Score.estimator == estimator,
+            Score.segment == segment,
+        )
+        return list(self._session.scalars(query.order_by(Score.pairs)))
+
+    def all_scores(self, snapshot_id: UUID) -> list[Score]:
+        """All rankings of a snapshot."""
+        return list(self._session.scalars(select(Score).where(Score.snapshot_id == snapshot_id)))
+
+    def combinations(self, snapshot_id: UUID) -> list[tuple[str, str, str, str]]:
+        """Estimand, estimator, pairs and segment of every ranking of a snapshot."""
+        query = select(Score.estimand, Score.estimator, Score.pairs, Score.segment)
+        rows = self._session.execute(query.where(Score.snapshot_id == snapshot_id))
+        return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+    def artifacts(self, snapshot_id: UUID, kind: str) -> list[bytes]:
+        """The bodies of a kind, by fold or part; none once they have gone."""
+        query = select(Artifact.body).where(Artifact.snapshot_id == snapshot_id, Artifact.kind == kind)
+        return list(self._session.scalars(query.order_by(Artifact.fold)))
