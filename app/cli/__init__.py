@@ -23,6 +23,8 @@ MODULES = {
     "app.cli.worker": ("worker", "beat"),
     "app.cli.doctor": ("doctor",),
     "app.cli.keys": ("key",),
+    "app.cli.simulate": ("simulate",),
+    "app.cli.experiments": ("experiment",),
 }
 FAILED, USAGE = 1, 2
 

@@ -1,0 +1,51 @@
+"""Running the command `orthorank` as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(slots=True)
+class Up:
+    """`orthorank up` in a folder and on a port of its own."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def read_until(self, word: str) -> list[str]:
+        """Return the lines up to the one that holds `word`."""
+        assert self.process.stdout is not None
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if word in line:
+                return lines
+        raise AssertionError("".join(lines))
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run another command on the same folder."""
+        return orthorank(*words, "--data", str(self.folder))
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+def bare_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("ORTHORANK_")}
+
+
+def orthorank(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app.cli", *words]
+    environment = {**bare_environment(), "COLUMNS": "200", **variables}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
