@@ -10,31 +10,49 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from threadpoolctl import threadpool_limits
 
-from app.api import boards, contexts, exclusions, items, judgements, keys, operations, problems, votes
+from app.api import (
+    boards,
+    contexts,
+    exclusions,
+    items,
+    jobs,
+    judgements,
+    keys,
+    operations,
+    problems,
+    rankings,
+    votes,
+)
 from app.api.deps import Ports
 from app.api.logs import JsonLines, RequestLog
 from app.api.schemas import COMPONENTS
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.db.engine import open_engine, open_sessions
+from app.queue import CeleryQueue, Queue, open_celery
+from app.services.rankings.opened import Opener
+from app.services.rankings.rendered import Rendered
 from app.settings import Settings, load_settings
 
-MAX_BODY = 32 * 1024 * 1024
-ROUTERS = (boards, items, contexts, votes, judgements, exclusions, keys, operations)
+ROUTERS = (boards, items, contexts, votes, judgements, exclusions, rankings, jobs, keys, operations)
 DESCRIPTION = "Live rankings of models from preference votes: debiased, contextual, with simultaneous intervals."
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, *, queue: Queue | None = None) -> FastAPI:
     """The API on the database and the Redis that the settings name.
 
-    Without settings, as a server calls it, they are read from the environment and logs go to standard error.
+    Without settings, as a server calls it, they are read from the environment and logs go to standard error. Without a
+    queue, messages to the worker go through Redis.
     """
     if settings is None:
         settings = load_settings()
         log_to_stderr(settings.server.log_level)
     if settings.database.url is None or settings.redis.url is None:
         raise ValueError("the API needs the URLs of a database and of Redis")
+    # Many requests share the cores: a second thread for one small matrix only gets in the way.
+    threadpool_limits(1)
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
     redis = open_redis(settings.redis.url)
     limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
@@ -51,9 +69,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         description=DESCRIPTION,
         lifespan=lifespan,
         redoc_url=None,
-        max_body_size=MAX_BODY,
     )
-    app.state.ports = Ports(sessions=open_sessions(engine), redis=redis, limiter=limiter)
+    app.state.ports = Ports(
+        sessions=open_sessions(engine),
+        redis=redis,
+        limiter=limiter,
+        queue=queue or CeleryQueue(open_celery(settings.redis.url)),
+        opener=Opener(),
+        rendered=Rendered(),
+    )
     app.add_middleware(RequestLog)
     problems.install(app)
     for module in ROUTERS:

@@ -16,7 +16,10 @@ from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import limited
 from app.domain.keys import Caller, Scope
+from app.queue import Queue
 from app.services import access
+from app.services.rankings.opened import Opener
+from app.services.rankings.rendered import Rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,9 @@ class Ports:
     sessions: sessionmaker[Session]
     redis: Redis
     limiter: RateLimiter
+    queue: Queue
+    opener: Opener
+    rendered: Rendered
 
 
 async def ports_of(request: Request) -> Ports:

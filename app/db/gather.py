@@ -102,6 +102,9 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
 ))
 """
 
+CONTEXT_NAMES = "SELECT id, external_id FROM contexts WHERE id = ANY(:ids)"
+VOTE_NAMES = "SELECT id, client_id::text FROM votes WHERE id = ANY(:ids)"
+
 WATERMARK = "SELECT max(id) FROM votes WHERE board_id = :board"
 THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
 
@@ -160,6 +163,16 @@ class GatherRepository:
         query = text(CONTEXTS).execution_options(yield_per=CONTEXTS_AT_ONCE)
         values = {"board": board_id, "ids": ids.tolist(), "offered": offered}
         return map(ContextRow._make, self._session.execute(query, values))
+
+    def context_names(self, ids: Ints) -> dict[int, str]:
+        """Public ids of contexts."""
+        rows = self._session.execute(text(CONTEXT_NAMES), {"ids": np.unique(ids).tolist()})
+        return {row[0]: row[1] for row in rows}
+
+    def vote_names(self, ids: Ints) -> dict[int, str]:
+        """Public ids of votes."""
+        rows = self._session.execute(text(VOTE_NAMES), {"ids": np.unique(ids).tolist()})
+        return {row[0]: row[1] for row in rows}
 
     def items(self, board_id: int) -> list[tuple[int, str, bool]]:
         """(number, name, active now) of every item, by name."""

@@ -1,6 +1,7 @@
 """Outcome learners behind the core's protocols: LightGBM and scikit-learn live here."""
 
 from app.learners.davidson.learner import DavidsonLearner
+from app.learners.featuriser import Featuriser
 from app.learners.registry import learner, load_model
 
-__all__ = ["DavidsonLearner", "learner", "load_model"]
+__all__ = ["DavidsonLearner", "Featuriser", "learner", "load_model"]

@@ -1,0 +1,221 @@
+"""From feature documents to covariates: one column per level, number or component, NaN where a feature is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from app.learners.archive import pack, unpack
+from app.stats.types import Floats
+
+Documents = Sequence[Mapping[str, Any]]
+
+KIND = "featuriser"
+MOST_LEVELS = 200
+"""Levels of a categorical feature with a column of their own; the rarest ones share none."""
+TEXT_DIMENSIONS, MOST_TERMS = 16, 20_000
+SEED = 20260121
+
+
+class Declared(Protocol):
+    """A feature as a board declares it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int | None: ...
+
+
+class Encoder(Protocol):
+    """The columns of one feature."""
+
+    def encode(self, values: Sequence[Any]) -> Floats:
+        """(u, columns) of the values, None where a value is missing."""
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """What the encoder is made of: plain values and arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """One column per level; an unknown level has none."""
+
+    levels: tuple[str, ...]
+
+    @classmethod
+    def fit(cls, values: Sequence[Any]) -> Levels:
+        """The levels that occur, sorted; the most frequent where there are too many."""
+        names, counts = np.unique(np.array([v for v in values if v is not None], dtype=object), return_counts=True)
+        order = np.lexsort((np.arange(names.size), -counts))[:MOST_LEVELS]
+        return cls(tuple(sorted(str(name) for name in names[order])))
+
+    def encode(self, values: Sequence[Any]) -> Floats:
+        place = {level: column for column, level in enumerate(self.levels)}
+        encoded = np.zeros((len(values), len(self.levels)))
+        for row, value in enumerate(values):
+            if value is None:
+                encoded[row] = np.nan
+            elif value in place:
+                encoded[row, place[value]] = 1.0
+        return encoded
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        return {"levels": list(self.levels)}, {}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers or vectors of them, each column standardised.
+
+    Parameters
+    ----------
+    mean, scale : (columns,).
+    """
+
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def fit(cls, values: Sequence[Any], width: int) -> Numbers:
+        """Mean and standard deviation of what is there."""
+        known = _matrix([value for value in values if value is not None], width)
+        if not len(known):
+            return cls(np.zeros(width), np.ones(width))
+        spread = known.std(axis=0)
+        return cls(known.mean(axis=0), np.where(spread > 0, spread, 1.0))
+
+    def encode(self, values: Sequence[Any]) -> Floats:
+        missing = [np.nan] * self.mean.size
+        encoded: Floats = (
+            _matrix([missing if v is None else v for v in values], self.mean.size) - self.mean
+        ) / self.scale
+        return encoded
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        return {}, {"mean": self.mean, "scale": self.scale}
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """TF-IDF weights of words, projected on the main directions of the texts seen.
+
+    Parameters
+    ----------
+    terms : the words that count.
+    idf : (terms,) their weights.
+    components : (columns, terms).
+    scale : one number, so that covariates are of order one.
+    """
+
+    terms: tuple[str, ...]
+    idf: Floats
+    components: Floats
+    scale: Floats
+
+    @classmethod
+    def fit(cls, values: Sequence[Any], dimensions: int) -> Texts:
+        """Terms and directions; none where no text has a word."""
+        known = [value for value in values if value is not None]
+        vectoriser = TfidfVectorizer(max_features=MOST_TERMS, sublinear_tf=True)
+        try:
+            weights = vectoriser.fit_transform(known)
+        except ValueError:
+            return cls((), np.zeros(0), np.zeros((0, 0)), np.ones(1))
+        terms = tuple(str(term) for term in vectoriser.get_feature_names_out())
+        columns = min(dimensions, len(terms), len(known))
+        components = np.eye(len(terms))
+        if columns < len(terms):
+            components = TruncatedSVD(columns, random_state=SEED).fit(weights).components_
+        spread = float((weights @ components.T).std())
+        return cls(terms, np.asarray(vectoriser.idf_), components, np.array([spread or 1.0]))
+
+    def encode(self, values: Sequence[Any]) -> Floats:
+        encoded = np.full((len(values), len(self.components)), np.nan)
+        known = [row for row, value in enumerate(values) if value is not None]
+        if known and self.terms:
+            vectoriser = TfidfVectorizer(vocabulary=list(self.terms), sublinear_tf=True)
+            vectoriser.idf_ = self.idf
+            weights = vectoriser.transform([values[row] for row in known])
+            encoded[known] = (weights @ self.components.T) / self.scale
+        return encoded
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Floats]]:
+        arrays = {"idf": self.idf, "components": self.components, "scale": self.scale}
+        return {"terms": list(self.terms)}, arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Featuriser:
+    """Encoders of a board's features, in the order declared.
+
+    Parameters
+    ----------
+    encoders : (name, kind, encoder) of each.
+    """
+
+    encoders: tuple[tuple[str, str, Encoder], ...]
+
+    @classmethod
+    def fit(cls, features: Sequence[Declared], documents: Documents) -> Featuriser:
+        """Learn levels, scales and terms from distinct documents in canonical order."""
+        return cls(tuple((each.name, each.kind, _fit(each, documents)) for each in features))
+
+    def transform(self, documents: Documents) -> Floats:
+        """(u, d) covariates."""
+        parts = [encoder.encode([d.get(name) for d in documents]) for name, _, encoder in self.encoders]
+        return np.concatenate([np.zeros((len(documents), 0)), *parts], axis=1)
+
+    def to_bytes(self) -> bytes:
+        """The featuriser as bytes, without pickle."""
+        header: dict[str, Any] = {"kind": KIND, "features": []}
+        arrays: dict[str, Floats] = {}
+        for number, (name, kind, encoder) in enumerate(self.encoders):
+            values, columns = encoder.state()
+            header["features"].append({"name": name, "kind": kind, "values": values})
+            arrays |= {f"{number}.{column}": array for column, array in columns.items()}
+        return pack(header, arrays)
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> Featuriser:
+        """What `to_bytes` wrote; it transforms the same to the bit."""
+        header, arrays = unpack(body)
+        encoders = []
+        for number, feature in enumerate(header["features"]):
+            own = {n.partition(".")[2]: a for n, a in arrays.items() if n.partition(".")[0] == str(number)}
+            encoders.append((feature["name"], feature["kind"], _restored(feature["kind"], feature["values"], own)))
+        return cls(tuple(encoders))
+
+
+def _fit(feature: Declared, documents: Documents) -> Encoder:
+    values = [document.get(feature.name) for document in documents]
+    match feature.kind:
+        case "categorical":
+            return Levels.fit(values)
+        case "text":
+            return Texts.fit(values, feature.dimensions or TEXT_DIMENSIONS)
+        case _:
+            return Numbers.fit(values, feature.dimensions or 1)
+
+
+def _restored(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> Encoder:
+    match kind:
+        case "categorical":
+            return Levels(tuple(values["levels"]))
+        case "text":
+            return Texts(tuple(values["terms"]), arrays["idf"], arrays["components"], arrays["scale"])
+        case _:
+            return Numbers(arrays["mean"], arrays["scale"])
+
+
+def _matrix(values: Sequence[Any], width: int) -> Floats:
+    rows = [np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in values]
+    return np.array(rows).reshape(len(values), width)

@@ -1,0 +1,100 @@
+"""What a reader may ask of a board's ranking, checked against the board's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+from app.domain.boards import BoardConfig
+from app.domain.errors import DomainError, Invalid, Missing
+from app.domain.estimands import BUILT_IN
+from app.stats.inference import IntervalKind
+
+Estimator = Literal["debiased", "plugin", "classical"]
+Pairs = Literal["auto", "all", "observed"]
+Scale = Literal["natural", "elo"]
+
+ESTIMATORS = get_args(Estimator)
+PAIRS = get_args(Pairs)
+SCALES = get_args(Scale)
+INTERVALS = get_args(IntervalKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingQuery:
+    """One ranking of a board; the contract's defaults.
+
+    Parameters
+    ----------
+    segment : `name:level`, or None for the whole board.
+    anchor : an item that the others are measured from.
+    since, until : rows offered in [since, until) only.
+    """
+
+    estimand: str = "bt"
+    estimator: str = "debiased"
+    pairs: str = "auto"
+    segment: str | None = None
+    interval: str = "simultaneous"
+    level: float = 0.95
+    scale: str = "natural"
+    anchor: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells two queries apart."""
+        return astuple(self)
+
+    @property
+    def windowed(self) -> bool:
+        return self.since is not None or self.until is not None
+
+
+def check(query: RankingQuery, config: BoardConfig) -> None:
+    """Refuse a combination that has no answer, naming the parameter."""
+    kinds = kinds_of(config)
+    _one_of("estimand", query.estimand, tuple(kinds))
+    _one_of("estimator", query.estimator, ESTIMATORS)
+    _one_of("pairs", query.pairs, PAIRS)
+    _one_of("interval", query.interval, INTERVALS)
+    _one_of("scale", query.scale, SCALES)
+    if not 0.0 < query.level < 1.0:
+        raise _refusal("level", "the level lies strictly between 0 and 1", "a number in (0, 1)", query.level)
+    if query.estimator == "classical" and query.estimand != "bt":
+        detail = f"the classical estimator exists for bt, not for {query.estimand}"
+        raise _refusal("estimator", detail, "estimand=bt", query.estimand)
+    if query.scale == "elo" and kinds[query.estimand] != "bt":
+        raise _refusal("scale", "only Bradley-Terry scores have an Elo scale", "natural", query.scale)
+    if query.since is not None and query.until is not None and query.since >= query.until:
+        raise _refusal("from", "the window ends before it begins", "from < to", query.since.isoformat())
+    if query.segment is not None and query.segment.partition(":")[0] not in config.segments:
+        raise unknown_segment(query.segment, [f"{name}:…" for name in config.segments])
+
+
+def kinds_of(config: BoardConfig) -> dict[str, str]:
+    """The kind of every estimand that the board serves."""
+    return {name: name for name in BUILT_IN} | {each.name: each.kind for each in config.named_estimands}
+
+
+def unknown_segment(segment: str, expected: list[str]) -> DomainError:
+    """No vote was ever given there."""
+    detail = f"the board has no segment {segment!r}"
+    return Missing("unknown-segment", detail, path="segment", expected=expected, got=segment)
+
+
+def unknown_anchor(anchor: str, expected: list[str]) -> DomainError:
+    """An anchor without a score."""
+    detail = f"{anchor!r} has no score to measure from"
+    return Invalid("bad-anchor", detail, path="anchor", expected=expected, got=anchor)
+
+
+def _one_of(path: str, got: str, allowed: tuple[str, ...]) -> None:
+    if got not in allowed:
+        raise _refusal(path, f"no {path} is called {got!r} here", list(allowed), got)
+
+
+def _refusal(path: str, detail: str, expected: object, got: object) -> DomainError:
+    return Invalid(f"bad-{path}", detail, path=path, expected=expected, got=got)

@@ -1,0 +1,1 @@
+"""A refit: gather, decide what counts, fit, score, keep one snapshot."""

@@ -1,0 +1,150 @@
+"""The pure part of a refit: from inputs and configuration to everything that a snapshot says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.domain.boards import BoardConfig
+from app.services.refit.features import covariates_of, levels_of
+from app.services.refit.fitting import FoldModels, fit_folds
+from app.services.refit.frame import Frame, frame_of
+from app.services.refit.inputs import Inputs
+from app.services.refit.payoffs import Payoffs, payoffs
+from app.services.refit.scoring import Scorer, estimands_of
+from app.services.refit.storage import Stored
+from app.services.refit.tables import Table
+from app.stats.debias.balance import Balance, check_balance, drawable_pairs
+from app.stats.debias.propensity import eligible_rows
+from app.stats.types import Bools, Floats, Sample
+
+LEAST_SEGMENT = 30
+"""A level with fewer votes is not ranked on its own."""
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A refit's outcome.
+
+    Parameters
+    ----------
+    stored, models, featuriser : what later questions are answered from.
+    tables : every ranking.
+    payoffs : pairwise results.
+    summary : counts and checks, in JSON's terms.
+    """
+
+    stored: Stored
+    models: FoldModels
+    featuriser: bytes
+    tables: tuple[Table, ...]
+    payoffs: Payoffs
+    summary: dict[str, Any]
+
+
+def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Progress = lambda _: None) -> Result:
+    """Fit and score a board.
+
+    Parameters
+    ----------
+    inputs : what was gathered.
+    config : the board's.
+    processes : how many folds may be fitted side by side.
+    told : hears how far it has come, in [0, 1].
+    """
+    frame = frame_of(inputs, config)
+    told(0.1)
+    covariates, featuriser = covariates_of(inputs.contexts.features, config)
+    whole = frame.view()
+    steps = iter(np.linspace(0.1, 0.6, config.folds + 1)[1:])
+    models = fit_folds(
+        whole, covariates, config.learner, folds=config.folds, processes=processes, told=lambda: told(next(steps))
+    )
+    stored = Stored(frame, covariates, levels_of(inputs.contexts.features, config))
+    balance = _balance(frame, whole)
+    scorer = Scorer(frame, models.mu, estimands_of(config), balance is None or balance.consistent)
+    segments = dict(segment_votes(stored))
+    ranked = ["", *sorted(name for name, votes in segments.items() if votes >= LEAST_SEGMENT)]
+    tables: list[Table] = []
+    for done, segment in enumerate(ranked, 1):
+        tables += scorer.tables(segment, rows_of(stored, segment) if segment else None)
+        told(0.6 + 0.3 * done / len(ranked))
+    found = payoffs(frame, models.mu)
+    summary = {
+        **_counts(inputs, frame),
+        "propensity": frame.kind,
+        "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
+        "balance": None if balance is None else _described(balance, frame),
+        "learner": _learner(models, whole, config.learner),
+        "segments": segments,
+    }
+    return Result(stored, models, featuriser, tuple(tables), found, summary)
+
+
+def segment_votes(stored: Stored) -> Iterator[tuple[str, int]]:
+    """Each level of the declared segments as `segment:level`, with its votes."""
+    sample = stored.frame.sample
+    of_pattern = np.bincount(sample.pattern[sample.votes.row], minlength=len(stored.covariates))
+    for name, levels in stored.levels.items():
+        votes: Counter[str] = Counter()
+        for level, count in zip(levels, of_pattern.tolist(), strict=True):
+            votes[level] += count
+        yield from ((f"{name}:{level}", count) for level, count in sorted(votes.items()) if level)
+
+
+def rows_of(stored: Stored, segment: str) -> Bools:
+    """(n,) the rows of a segment."""
+    name, _, level = segment.partition(":")
+    patterns = np.array([each == level for each in stored.levels[name]], dtype=np.bool_)
+    return patterns[stored.frame.sample.pattern]
+
+
+def _balance(frame: Frame, whole: Sample) -> Balance | None:
+    if not len(whole.votes):
+        return None
+    return check_balance(whole, drawable_pairs(whole, eligible_rows(frame.exposure)))
+
+
+def _described(balance: Balance, frame: Frame) -> dict[str, Any]:
+    worst = int(np.abs(balance.z).argmax()) if balance.z.size else -1
+    group = [frame.items[member] if member >= 0 else None for member in balance.members[worst]] if worst >= 0 else []
+    return {
+        "consistent": balance.consistent,
+        "largest_z": balance.largest,
+        "threshold": balance.threshold,
+        "groups": int(balance.z.size),
+        "worst": group,
+    }
+
+
+def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:
+    reason = inputs.votes.reason
+    excluded = np.bincount(reason[reason >= 0], minlength=len(inputs.reasons)).tolist()
+    return {
+        "votes": int((reason < 0).sum()),
+        "votes_excluded": {name: count for name, count in zip(inputs.reasons, excluded, strict=True) if count},
+        "rows": frame.sample.n_rows,
+        "contexts": int(np.unique(frame.sample.context).size),
+        "items": list(frame.items),
+        "retired": [name for name in inputs.roster.names if name not in frame.items],
+    }
+
+
+def _learner(models: FoldModels, sample: Sample, name: str) -> Mapping[str, Any]:
+    """Out-of-fold log loss, beside that of the outcomes' overall shares."""
+    if not len(sample.votes):
+        return {"name": name, "log_loss": None, "base_log_loss": None}
+    losses = models.losses(sample)
+    return {"name": name, "log_loss": float(losses.mean()), "base_log_loss": _entropy(sample)}
+
+
+def _entropy(sample: Sample) -> float:
+    count: Floats = np.bincount(sample.votes.outcome).astype(np.float64)
+    share = count[count > 0] / count.sum()
+    return float(-(share * np.log(share)).sum())

@@ -1,0 +1,121 @@
+"""Fit the outcome model of each fold to the votes of the others: here, or in processes where that pays."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from app.embedded.processes import die_with_parent
+from app.learners import learner, load_model
+from app.stats.debias.one_step import CrossFit
+from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Training
+
+SEED = 20260121
+WORTH_A_PROCESS = 40_000
+"""Votes × folds from which starting processes, a second or two, costs less than fitting in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldModels:
+    """One outcome model per fold, fitted without the fold's rows.
+
+    Parameters
+    ----------
+    models : by fold.
+    covariates : the board's distinct ones.
+    """
+
+    models: tuple[OutcomeModel, ...]
+    covariates: Covariates
+
+    def mu(self, fold: int, patterns: Ints) -> Floats:
+        """(u, K, K, C) probabilities; see `CrossFit`."""
+        return self.models[fold].probabilities(self.covariates.take(patterns))
+
+    @property
+    def cross_fit(self) -> CrossFit:
+        return self.mu
+
+    def losses(self, sample: Sample) -> Floats:
+        """(m,) out-of-fold -log mu of each vote's outcome."""
+        votes = sample.votes
+        fold, pattern = sample.fold[votes.row], sample.pattern[votes.row]
+        losses = np.zeros(len(votes))
+        for number, model in enumerate(self.models):
+            at = np.flatnonzero(fold == number)
+            chances = model.probabilities_at(self.covariates.take(pattern[at]), votes.left[at], votes.right[at])
+            losses[at] = -np.log(np.maximum(chances[np.arange(at.size), votes.outcome[at]], 1e-12))
+        return losses
+
+
+def fit_folds(
+    sample: Sample, covariates: Covariates, name: str, *, folds: int, processes: int, told: Callable[[], None]
+) -> FoldModels:
+    """Fit every fold; `told` is called after each. Without a vote there is nothing to fit.
+
+    Parameters
+    ----------
+    sample : the board's rows and votes.
+    covariates : its distinct covariates.
+    name : of the learner.
+    folds : V.
+    processes : how many may fit side by side.
+    """
+    if sample.n_items < 2 or not len(sample.votes):
+        return FoldModels((), covariates)
+    trainings = (_training(sample, covariates, fold) for fold in range(folds))
+    small = len(sample.votes) * folds < WORTH_A_PROCESS or processes == 1
+    fitted = _in_turn(trainings, name) if small else _side_by_side(trainings, name, processes)
+    models: list[OutcomeModel] = []
+    for model in fitted:
+        models.append(model)
+        told()
+    return FoldModels(tuple(models), covariates)
+
+
+def _training(sample: Sample, covariates: Covariates, fold: int) -> Training:
+    """The votes of the other folds; of all where they have none."""
+    own = sample.fold[sample.votes.row] == fold
+    votes = sample.votes if own.all() else sample.votes.take(~own)
+    return Training(
+        x=covariates,
+        pattern=sample.pattern[votes.row],
+        left=votes.left,
+        right=votes.right,
+        outcome=votes.outcome,
+        weight=np.ones(len(votes)),
+        group=sample.context[votes.row],
+        n_items=sample.n_items,
+        rule=sample.rule,
+    )
+
+
+def _in_turn(trainings: Iterator[Training], name: str) -> Iterator[OutcomeModel]:
+    return (learner(name).fit(training, seed=SEED) for training in trainings)
+
+
+def _side_by_side(trainings: Iterator[Training], name: str, processes: int) -> Iterator[OutcomeModel]:
+    context = get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
+        waiting = [pool.submit(_fit, name, training) for training in trainings]
+        for future in waiting:
+            yield load_model(future.result())
+
+
+def _fit(name: str, training: Training) -> bytes:
+    return learner(name).fit(training, seed=SEED).to_bytes()
+
+
+def _end_with(parent: int) -> None:
+    # A worker that is killed must not leave its fits behind.
+    prepare = die_with_parent(signal.SIGKILL, parent=parent)
+    if prepare is not None:
+        prepare()
+    threadpool_limits(1)

@@ -1,0 +1,151 @@
+"""A board's rows with everything but the outcome models: whole, or the rows of a segment or a time window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from app.domain.boards import BoardConfig
+from app.domain.outcomes import rule
+from app.services.refit.eligibility import exposure_of
+from app.services.refit.inputs import Inputs
+from app.services.refit.population import Population, Unit, populate
+from app.stats.debias.clusters import Clustering
+from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, assign_folds, mix
+from app.stats.debias.propensity import (
+    Exposure,
+    Labels,
+    corrected_for_exclusions,
+    eligibility_share,
+    estimated_propensities,
+    used_propensities,
+)
+from app.stats.debias.segments import segment
+from app.stats.types import Bools, Floats, Ints, Sample, Votes
+
+PropensityKind = Literal["logged", "estimated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Rows, votes, folds and propensities of the active items.
+
+    Parameters
+    ----------
+    items : names, sorted; K of them.
+    sample : propensities given that the row is eligible, logged ones corrected for exclusions; 1 where estimated.
+    exposure : the active set of each row.
+    event : (e,) the first vote of each distinct (offer, ordered pair).
+    time : (n,) µs, when the row was offered.
+    context_id : (n,) database id of the row's context, 0 where there is none.
+    vote_id : (m,) database id of each vote.
+    kind : whether propensities are logged or estimated from the rows at hand.
+    fold_rule : what the folds were made of.
+    n_folds : V.
+    clustering : of the variance.
+    """
+
+    items: tuple[str, ...]
+    sample: Sample
+    exposure: Exposure
+    event: Ints
+    time: Ints
+    context_id: Ints
+    vote_id: Ints
+    kind: PropensityKind
+    fold_rule: FoldRule
+    n_folds: int
+    clustering: Clustering
+
+    def view(self, rows: Bools | None = None) -> Sample:
+        """The sample of some rows (n,), or of all, with the propensities used there.
+
+        Eligibility shares, and frequencies where they are estimated, are those of these very rows.
+        """
+        chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
+        return segment(self.sample, chosen, propensity=self._used(chosen))
+
+    def _used(self, rows: Bools) -> Floats:
+        votes, exposure = self.sample.votes, self.exposure.take(rows)
+        pi = votes.propensity if self.kind == "logged" else self._estimated(rows, exposure)
+        used = used_propensities(pi, eligibility_share(exposure), left=votes.left, right=votes.right)
+        # Votes outside these rows are dropped with them; whatever stands there must only be valid.
+        return np.where(rows[votes.row], used, 1.0)
+
+    def _estimated(self, rows: Bools, exposure: Exposure) -> Floats:
+        votes, fold = self.sample.votes, self.sample.fold
+        first = self.event[rows[votes.row[self.event]]]
+        number = np.cumsum(rows) - 1
+        labels = Labels(number[votes.row[first]], votes.left[first], votes.right[first])
+        table = estimated_propensities(
+            labels, exposure, fold=fold[rows], n_folds=self.n_folds, unit=self.clustering.unit
+        )
+        pi: Floats = table[fold[votes.row], votes.left, votes.right]
+        return pi
+
+
+def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
+    """Decide what counts, how rows are split into folds, and which propensities are used."""
+    population = populate(inputs, config.unit)
+    folds = _folds(population, config)
+    kind = _propensity_kind(population, config)
+    among = np.cumsum(inputs.roster.active) - 1
+    playing = inputs.roster.active[population.votes.left] & inputs.roster.active[population.votes.right]
+    votes = _votes(population, config.unit, kind)
+    votes = replace(votes, left=among[votes.left], right=among[votes.right]).take(playing)
+    number = np.cumsum(playing) - 1
+    return Frame(
+        items=tuple(name for name, active in zip(inputs.roster.names, inputs.roster.active, strict=True) if active),
+        sample=Sample(
+            n_items=int(inputs.roster.active.sum()),
+            rule=rule(config.categories),
+            votes=votes,
+            context=population.rows.context,
+            fold=folds.fold,
+            pattern=population.rows.pattern,
+        ),
+        exposure=exposure_of(population, inputs.roster),
+        event=number[population.event[playing[population.event]]],
+        time=population.rows.time,
+        context_id=population.rows.context_id,
+        vote_id=population.votes.ids[playing],
+        kind=kind,
+        fold_rule=folds.rule,
+        n_folds=config.folds,
+        clustering=Clustering(config.cluster, config.unit, config.population == "fixed"),
+    )
+
+
+def _folds(population: Population, config: BoardConfig) -> Folds:
+    rows = population.rows
+    labelled = np.zeros(len(rows), dtype=np.bool_)
+    labelled[population.row] = True
+    voter = _row_voters(population) if config.unit == "battle" else None
+    content = RowContent(rows.context_hash, rows.offer_hash, labelled, voter)
+    return assign_folds(content, config.folds, by=config.cluster)
+
+
+def _row_voters(population: Population) -> Hashes:
+    """Hash of each row's voter, of the offer where it is anonymous."""
+    voter = population.rows.offer_hash.copy()
+    named = population.votes.voter != 0
+    voter[population.row[named]] = mix(population.votes.voter[named])
+    return voter
+
+
+def _propensity_kind(population: Population, config: BoardConfig) -> PropensityKind:
+    """What the board asks for; `auto` takes logged ones when every counted vote has one."""
+    logged = bool(np.isfinite(population.votes.propensity).all())
+    if config.propensity == "auto":
+        return "logged" if logged else "estimated"
+    return "logged" if config.propensity == "logged" and logged else "estimated"
+
+
+def _votes(population: Population, unit: Unit, kind: PropensityKind) -> Votes:
+    votes = population.votes
+    pi = np.ones(len(votes))
+    if kind == "logged":
+        pi = corrected_for_exclusions(votes.propensity, population.kept, left=votes.left, right=votes.right, unit=unit)
+    return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)

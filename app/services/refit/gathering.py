@@ -1,0 +1,81 @@
+"""Read everything a refit needs in one consistent view of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import orjson
+
+from app.db.gather import ContextRow, GatherRepository
+from app.domain.boards import Board, BoardConfig
+from app.services.refit.inputs import OPEN, ContextTable, Inputs, OfferTable, Roster, VoteTable
+from app.stats.types import Ints
+
+
+def gather(repository: GatherRepository, board: Board, watermark: int) -> Inputs:
+    """The board's votes up to the watermark, and the contexts, offers, items and rules they rest on."""
+    roster = _roster(repository, board.id)
+    votes, reasons = _votes(repository, board.id, watermark, roster=roster)
+    offers = OfferTable(**repository.offers(board.id))
+    referenced = np.unique(np.concatenate([votes.context, offers.context]))
+    rows = repository.contexts(board.id, referenced, offered=board.config.unit == "context")
+    return Inputs(votes, reasons, _contexts(rows, board.config), offers, roster)
+
+
+def _roster(repository: GatherRepository, board_id: int) -> Roster:
+    items = repository.items(board_id)
+    spans = repository.spans(board_id)
+    position = {number: at for at, (number, _, _) in enumerate(items)}
+    return Roster(
+        ids=_ints(number for number, _, _ in items),
+        names=tuple(name for _, name, _ in items),
+        active=np.array([active for _, _, active in items], dtype=np.bool_),
+        span_item=_ints(position[item] for item, _, _ in spans),
+        span_from=_ints(begin for _, begin, _ in spans),
+        span_to=_ints(OPEN if end is None else end for _, _, end in spans),
+    )
+
+
+def _votes(
+    repository: GatherRepository, board_id: int, watermark: int, *, roster: Roster
+) -> tuple[VoteTable, tuple[str, ...]]:
+    columns = repository.votes(board_id, watermark)
+    excluded = repository.excluded(board_id, watermark)
+    reasons = tuple(sorted(set(excluded.values())))
+    reason = np.full(columns["ids"].size, -1, dtype=np.int64)
+    numbers = _ints(excluded)
+    at = np.searchsorted(columns["ids"], numbers)
+    reason[at] = _ints(reasons.index(each) for each in excluded.values())
+    sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
+    return VoteTable(**{**columns, **sides}, reason=reason), reasons
+
+
+def _contexts(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTable:
+    """The contexts; where one text feature is declared and not sent, the context's own text stands in."""
+    texts = [feature.name for feature in config.features if feature.kind == "text"]
+    fallback = texts[0] if len(texts) == 1 else None
+    documents: dict[str, int] = {"{}": 0}
+    numbers: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)]
+    for row in rows:
+        document = _document(row, config, fallback)
+        numbers.append((row.id, row.key, row.created, documents.setdefault(document, len(documents))))
+    columns = np.array(numbers, dtype=np.int64).T
+    spelled = sorted(documents)
+    rank = np.empty(len(spelled), dtype=np.int64)
+    rank[[documents[document] for document in spelled]] = np.arange(len(spelled))
+    features: list[dict[str, Any]] = [orjson.loads(document) for document in spelled]
+    return ContextTable(columns[0], columns[1], columns[2], rank[columns[3]], features)
+
+
+def _document(row: ContextRow, config: BoardConfig, fallback: str | None) -> str:
+    if not config.features:
+        return "{}"
+    if fallback is None or row.text is None:
+        return row.features
+    return orjson.dumps({fallback: row.text, **orjson.loads(row.features)}, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)

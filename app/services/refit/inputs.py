@@ -1,0 +1,111 @@
+"""What a refit reads, as plain columns: nothing below depends on the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.stats.types import Bools, Floats, Ints
+
+OPEN = np.iinfo(np.int64).max
+"""End of a span that has not ended, µs."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoteTable:
+    """Stored pair votes, arrays of length m; items by their position in the roster.
+
+    Parameters
+    ----------
+    ids : database ids.
+    context, offer : database ids, 0 where there is none.
+    left, right, outcome : the ordered pair and the category.
+    voter : 64 bits of the voter's name, 0 for an anonymous one.
+    propensity : as sent, NaN where none was.
+    created : µs.
+    reason : index among the reasons for exclusion, -1 where the vote counts.
+    """
+
+    ids: Ints
+    context: Ints
+    offer: Ints
+    left: Ints
+    right: Ints
+    outcome: Ints
+    voter: Ints
+    propensity: Floats
+    created: Ints
+    reason: Ints
+
+    def take(self, index: Ints | Bools) -> VoteTable:
+        """The votes named by `index` (positions or a mask)."""
+        return VoteTable(*(getattr(self, name)[index] for name in self.__slots__))
+
+    def __len__(self) -> int:
+        return int(self.ids.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The board's items, by name.
+
+    Parameters
+    ----------
+    ids, names : of every item that was ever on the board.
+    active : whether it can be drawn now.
+    span_item, span_from, span_to : the times (µs) in which items could be drawn; span_item indexes `names`.
+    """
+
+    ids: Ints
+    names: tuple[str, ...]
+    active: Bools
+    span_item: Ints
+    span_from: Ints
+    span_to: Ints
+
+    def positions(self, ids: Ints) -> Ints:
+        """Index of items by their database ids."""
+        order = np.argsort(self.ids)
+        return order[np.searchsorted(self.ids, ids, sorter=order)]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTable:
+    """Contexts that count, sorted by id; the first entry, id 0, stands for votes without one.
+
+    Parameters
+    ----------
+    ids, key, created : database id, content hash, creation in µs.
+    pattern : index of its features among the distinct `features`.
+    features : distinct feature documents in canonical order.
+    """
+
+    ids: Ints
+    key: Ints
+    created: Ints
+    pattern: Ints
+    features: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferTable:
+    """Named offers and draws, sorted by id."""
+
+    ids: Ints
+    context: Ints
+    key: Ints
+    created: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything that decides a snapshot besides the board's configuration; `reasons` names the exclusions."""
+
+    votes: VoteTable
+    reasons: tuple[str, ...]
+    contexts: ContextTable
+    offers: OfferTable
+    roster: Roster

@@ -1,0 +1,96 @@
+"""How well each item does against each other: debiased mean shares with standard errors, and the raw counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.services.refit.frame import Frame
+from app.stats.classical import count_cells
+from app.stats.debias.one_step import CrossFit, Target, one_step
+from app.stats.debias.support import support_of
+from app.stats.gars import Graph
+from app.stats.types import Floats, Ints, Sample
+
+WORK = 3e10
+"""Rows × K³ that the covariances may cost; beyond it a seeded draw of rows speaks for all."""
+SEED = 20260121
+
+
+@dataclass(frozen=True)
+class Against:
+    """The shares of one item against every other: F_k = s_jk, 0 where the pair has no edge."""
+
+    item: int
+
+    @property
+    def name(self) -> str:
+        return f"against-{self.item}"
+
+    def value(self, p: Floats, graph: Graph) -> Floats:
+        """(u, K) shares of the item; see `Estimand.value`."""
+        j = self.item
+        shares: Floats = graph.order[j] * p[:, j, :] + graph.order[:, j] * (1.0 - p[:, :, j])
+        return shares
+
+    def gradient_at(self, p: Floats, index: Ints, left: Ints, right: Ints, graph: Graph) -> Floats:  # noqa: ARG002
+        """o_jk in the rival's column where the item was on the left, -o_kj where it was on the right."""
+        gradient = np.zeros((index.size, graph.n_items))
+        first, second = np.flatnonzero(left == self.item), np.flatnonzero(right == self.item)
+        gradient[first, right[first]] = graph.order[left[first], right[first]]
+        gradient[second, left[second]] = -graph.order[left[second], right[second]]
+        return gradient
+
+
+@dataclass(frozen=True)
+class Payoffs:
+    """Pairwise results.
+
+    Parameters
+    ----------
+    share : (K, K) debiased mean of s_jk, NaN on pairs without a vote.
+    error : (K, K) standard errors, alike.
+    counts : (K, K, C) votes of each ordered pair and category.
+    rows_used : rows behind the shares.
+    """
+
+    share: Floats
+    error: Floats
+    counts: Ints
+    rows_used: int
+
+
+def payoffs(frame: Frame, mu: CrossFit) -> Payoffs:
+    """Payoffs of the whole board."""
+    whole = frame.view()
+    counts = count_cells(whole.votes, whole.n_items, whole.rule.n_categories).astype(np.int64)
+    share = np.full((whole.n_items, whole.n_items), np.nan)
+    error = share.copy()
+    if whole.n_items > 1 and len(whole.votes):
+        sample = _affordable(frame, whole)
+        graph = _seen(whole)
+        targets = {item: Target(Against(item), graph) for item in range(whole.n_items)}
+        for item, result in one_step(sample, mu, targets, clustering=frame.clustering).items():
+            rivals = graph.edges[item]
+            share[item, rivals] = result.estimate.value[rivals]
+            error[item, rivals] = result.estimate.standard_error[rivals]
+        return Payoffs(share, error, counts, sample.n_rows)
+    return Payoffs(share, error, counts, whole.n_rows)
+
+
+def _seen(sample: Sample) -> Graph:
+    """Every pair with a vote, whichever component it is in; an order counts where it has votes."""
+    present = support_of(sample).votes > 0
+    order = present / np.maximum(present.astype(np.float64) + present.T, 1.0)
+    return Graph(order, np.ones(sample.n_items, dtype=np.bool_))
+
+
+def _affordable(frame: Frame, whole: Sample) -> Sample:
+    most = int(WORK / whole.n_items**3)
+    distinct = np.unique(whole.pattern).size * frame.n_folds
+    if whole.n_rows <= most or distinct <= most:
+        return whole
+    chosen = np.zeros(whole.n_rows, dtype=np.bool_)
+    chosen[np.random.default_rng(SEED).permutation(whole.n_rows)[:most]] = True
+    return frame.view(chosen)

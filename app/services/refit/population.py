@@ -1,0 +1,211 @@
+"""From stored votes to the rows of the estimator: which votes count, what is a row, in an order of content alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from app.domain.exclusions import SUPERSEDED
+from app.services.refit.inputs import Inputs, VoteTable
+from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
+from app.stats.debias.propensity import KeptRates, Labels
+from app.stats.debias.weights import first_of_event, vote_weights
+from app.stats.types import Bools, Floats, Ints
+
+Unit = Literal["battle", "context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of the estimator (arrays of length n): the labelled ones first, then those without a label.
+
+    Parameters
+    ----------
+    context : label of the row's context; a vote without context is one of its own.
+    context_id : its database id, 0 where there is none.
+    context_hash, offer_hash : content hashes for folds; equal on context boards.
+    time : µs, when the row was offered.
+    pattern : its features among the distinct ones.
+    offers : offers that the row averages over.
+    """
+
+    context: Ints
+    context_id: Ints
+    context_hash: Hashes
+    offer_hash: Hashes
+    time: Ints
+    pattern: Ints
+    offers: Ints
+
+    def __len__(self) -> int:
+        return int(self.context.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Rows and the counted votes on them, in canonical order.
+
+    Parameters
+    ----------
+    rows : of the estimator.
+    votes : counted votes.
+    row : (m,) row of each vote.
+    weight : (m,) share of each vote within its row.
+    voter : (m,) label; an anonymous vote has one of its own.
+    event : (e,) positions among the votes of the first one on each distinct (offer, ordered pair).
+    kept : what exclusions left of the labels, over the roster.
+    """
+
+    rows: Rows
+    votes: VoteTable
+    row: Ints
+    weight: Floats
+    voter: Ints
+    event: Ints
+    kept: KeptRates
+
+
+def populate(inputs: Inputs, unit: Unit) -> Population:
+    """Rows, votes and counts of a board.
+
+    On battle boards an excluded vote takes its row along; on context boards the row stays, without the label.
+    A superseded vote is neither: its successor stands in its place.
+    """
+    superseded = inputs.reasons.index(SUPERSEDED) if SUPERSEDED in inputs.reasons else len(inputs.reasons)
+    current = inputs.votes.take(inputs.votes.reason != superseded)
+    standing, occurrence = _sorted(current.take(current.reason < 0) if unit == "battle" else current, inputs)
+    draw, row = _draws(standing, unit), _shared_rows(standing, unit)
+    counted = standing.reason < 0
+    rows = _rows(standing, inputs, unit, place=(draw, row, occurrence))
+    votes, row, draw = standing.take(counted), row[counted], draw[counted]
+    weight = vote_weights(draw, votes.left, votes.right, offers_of_row=rows.offers[row])
+    event = first_of_event(draw, votes.left, votes.right)
+    kept = _kept_rates(standing if unit == "context" else current, unit, size=len(inputs.roster.names))
+    return Population(rows, votes, row, weight, labels(votes.voter), event, kept)
+
+
+def labels(number: Ints) -> Ints:
+    """Dense labels by first appearance; 0 is nobody in particular and gets a new one every time."""
+    _, known = np.unique(number, return_inverse=True)
+    marked = np.where(number == 0, number.size + np.arange(number.size), known)
+    _, first, inverse = np.unique(marked, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _sorted(votes: VoteTable, inputs: Inputs) -> tuple[VoteTable, Ints]:
+    """The votes by context, offer, pair, voter and outcome, never by number or arrival; and each one's occurrence."""
+    content = (_context_keys(votes, inputs), _offer_keys(votes, inputs), votes.left, votes.right)
+    ties = (votes.propensity, votes.created)
+    order, occurrence = canonical_order(*content, votes.voter, votes.outcome, ties=ties)
+    return votes.take(order), occurrence
+
+
+def _context_keys(votes: VoteTable, inputs: Inputs) -> Ints:
+    return inputs.contexts.key[np.searchsorted(inputs.contexts.ids, votes.context)]
+
+
+def _offer_keys(votes: VoteTable, inputs: Inputs) -> Ints:
+    keys = np.zeros_like(votes.offer)
+    named = votes.offer > 0
+    keys[named] = inputs.offers.key[np.searchsorted(inputs.offers.ids, votes.offer[named])]
+    return keys
+
+
+def _draws(votes: VoteTable, unit: Unit) -> Ints:
+    """Label of the offer behind each sorted vote, increasing along them.
+
+    Votes share one when they share a named offer or, on context boards, a context without naming an offer.
+    """
+    shared = (votes.offer > 0) | ((votes.context > 0) & (unit == "context"))
+    same = (votes.offer[1:] == votes.offer[:-1]) & (votes.context[1:] == votes.context[:-1])
+    return _runs(shared[1:] & same, len(votes))
+
+
+def _shared_rows(votes: VoteTable, unit: Unit) -> Ints:
+    """Row of each sorted vote: its offer on battle boards, its context on others."""
+    if unit == "battle":
+        return _draws(votes, unit)
+    return _runs((votes.context[1:] > 0) & (votes.context[1:] == votes.context[:-1]), len(votes))
+
+
+def _runs(goes_on: Bools, size: int) -> Ints:
+    """Labels of runs, given for each entry but the first whether it goes on with the run before it."""
+    return np.cumsum(np.concatenate([[0], ~goes_on]))[:size]
+
+
+def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, Ints, Ints]) -> Rows:
+    draw, row, occurrence = place
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    silent, silent_time, silent_hash = _silent(inputs, unit, votes)
+    context_id = np.concatenate([votes.context[first], silent])
+    at = np.searchsorted(inputs.contexts.ids, context_id)
+    key = inputs.contexts.key[at].astype(np.uint64)
+    content = np.concatenate([_vote_hashes(votes, inputs, occurrence)[first], silent_hash])
+    own = np.where(context_id > 0, mix(key), content)
+    began = np.minimum.reduceat(votes.created, first) if first.size else np.zeros(0, dtype=np.int64)
+    return Rows(
+        context=labels(context_id),
+        context_id=context_id,
+        context_hash=own,
+        offer_hash=own if unit == "context" else content,
+        time=np.concatenate([began, silent_time]),
+        pattern=inputs.contexts.pattern[at],
+        offers=_offers_of_rows(context_id, inputs, unit, opened=row[np.flatnonzero(np.diff(draw, prepend=-1))]),
+    )
+
+
+def _vote_hashes(votes: VoteTable, inputs: Inputs, occurrence: Ints) -> Hashes:
+    """Content hash of each vote: what it is about, who gave it, how it went, and its number among equals."""
+    names = content_hash(inputs.roster.names)
+    where = (_context_keys(votes, inputs), _offer_keys(votes, inputs))
+    return mix(*where, names[votes.left], names[votes.right], votes.voter, votes.outcome, occurrence)
+
+
+def _silent(inputs: Inputs, unit: Unit, votes: VoteTable) -> tuple[Ints, Ints, Hashes]:
+    """Context, time and content hash of the rows without any vote, in canonical order."""
+    table = inputs.contexts
+    if unit == "context":
+        index = np.flatnonzero(~np.isin(table.ids, votes.context) & (table.ids > 0))
+        index = index[np.argsort(table.key[index], kind="stable")]
+        return table.ids[index], table.created[index], mix(table.key[index])
+    offers = inputs.offers
+    index = np.flatnonzero(~np.isin(offers.ids, inputs.votes.offer))
+    key = table.key[np.searchsorted(table.ids, offers.context[index])]
+    order = np.lexsort((offers.key[index], key))
+    index, key = index[order], key[order]
+    return offers.context[index], offers.created[index], mix(key, offers.key[index])
+
+
+def _offers_of_rows(context_id: Ints, inputs: Inputs, unit: Unit, *, opened: Ints) -> Ints:
+    """Offers of each row: those with a vote (`opened` names the row of each) and named ones without."""
+    count = np.bincount(opened, minlength=context_id.size)
+    if unit == "context" and inputs.offers.ids.size:
+        bare = inputs.offers.context[~np.isin(inputs.offers.ids, inputs.votes.offer)]
+        contexts, size = np.unique(bare, return_counts=True)
+        at = np.minimum(np.searchsorted(contexts, context_id), max(contexts.size - 1, 0))
+        if contexts.size:
+            count = count + np.where(contexts[at] == context_id, size[at], 0)
+    return np.maximum(count, 1)
+
+
+def _kept_rates(current: VoteTable, unit: Unit, *, size: int) -> KeptRates:
+    """Rates of the labels before exclusions; several votes on one pair of an offer are one label."""
+    if unit == "battle":
+        return KeptRates.of(Labels(current.ids, current.left, current.right), current.reason < 0, size)
+    event = first_of_event(_draws(current, unit), current.left, current.right)
+    kept = current.take(current.reason < 0)
+    cells = _cells(current.take(event), kept)
+    held = np.isin(cells[: event.size], cells[event.size :])
+    return KeptRates.of(Labels(event, current.left[event], current.right[event]), held, size)
+
+
+def _cells(*tables: VoteTable) -> Ints:
+    """One number for each vote's (context, offer, pair) over several tables; without a context a vote is alone."""
+    alone = [np.where(table.context > 0, 0, table.ids) for table in tables]
+    columns = [
+        np.stack([own, table.context, table.offer, table.left, table.right])
+        for own, table in zip(alone, tables, strict=True)
+    ]
+    return np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)[1].ravel()

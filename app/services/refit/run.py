@@ -1,0 +1,132 @@
+"""Serve the refits asked of a board: one at a time, each job by a snapshot of votes no older than the job."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from uuid import UUID
+
+from threadpoolctl import threadpool_limits
+
+from app.db.locks import Lease
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.services.refit.fit import Result, refit
+from app.services.refit.gathering import gather
+from app.services.refit.inputs import Inputs
+from app.services.refit.snapshot import Gathered, rows_of_snapshot, spec_hash
+from app.stats.errors import StatsError
+
+MOST_ATTEMPTS = 3
+"""Times that a job is taken up whose worker dies."""
+
+UNEXPECTED = "the refit failed for a reason of its own; the service's log has the details"
+DIED = f"the worker ended {MOST_ATTEMPTS} times while it worked on this"
+
+OpenWork = Callable[[], UnitOfWork]
+OpenLease = Callable[[int], AbstractContextManager[Lease | None]]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Refitter:
+    """Does the refits of any board.
+
+    Parameters
+    ----------
+    open_work : opens a transaction.
+    open_lease : takes a board's refit lock, None where another holds it.
+    processes : folds fitted side by side.
+    """
+
+    open_work: OpenWork
+    open_lease: OpenLease
+    processes: int = 1
+
+    def serve(self, board_id: int) -> None:
+        """Serve all open jobs of a board, those that come in meanwhile too; at once where another does so already."""
+        while self._serve_alone(board_id) and self._waits(board_id):
+            continue
+
+    def _serve_alone(self, board_id: int) -> bool:
+        with self.open_lease(board_id) as lease:
+            if lease is None:
+                return False
+            while jobs := self._claim(board_id):
+                self._attempt(board_id, jobs, lease)
+        return True
+
+    def _waits(self, board_id: int) -> bool:
+        with self.open_work() as work:
+            return work.jobs.pending(board_id) is not None
+
+    def _claim(self, board_id: int) -> list[UUID]:
+        """Open jobs, without those that have had their chances."""
+        with self.open_work() as work:
+            claims = work.jobs.claim(board_id)
+            spent = [claim.id for claim in claims if claim.attempts > MOST_ATTEMPTS]
+            if spent:
+                work.jobs.fail(spent, DIED)
+            work.commit()
+        return [claim.id for claim in claims if claim.id not in spent]
+
+    def _attempt(self, board_id: int, jobs: list[UUID], lease: Lease) -> None:
+        try:
+            self._refit(board_id, jobs, lease)
+        except Exception as error:
+            logger.exception("refit of board %s failed", board_id)
+            reason = str(error) if isinstance(error, StatsError) else UNEXPECTED
+            with self.open_work() as work:
+                work.jobs.fail(jobs, reason)
+                work.commit()
+
+    def _refit(self, board_id: int, jobs: list[UUID], lease: Lease) -> None:
+        began = time.monotonic()
+        board, inputs, gathered, known = self._gather(board_id)
+        if known is not None or inputs is None:
+            assert known is not None
+            self._close(jobs, known)
+            return
+        # Threads of the linear algebra cost more than they bring on such small matrices, and change the last bits.
+        with threadpool_limits(1):
+            result = refit(inputs, board.config, processes=self.processes, told=lambda share: self._tell(jobs, share))
+        lease.confirm()
+        self._store(board, result, gathered, jobs=jobs, began=began)
+
+    def _gather(self, board_id: int) -> tuple[Board, Inputs | None, Gathered, UUID | None]:
+        """What to fit; or, where nothing changed since the newest snapshot, that one's id."""
+        with self.open_work() as work:
+            watermark = work.gather.watermark(board_id)
+        with self.open_work() as work:
+            now = work.gather.freeze()
+            board = work.boards.get(board_id)
+            assert board is not None
+            inputs = work.gather.fingerprint(board_id, watermark)
+            gathered = Gathered(watermark, work.gather.through(board_id, watermark), now, inputs)
+            newest = work.snapshots.newest(board_id)
+            if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), inputs):
+                return board, None, gathered, newest.id
+            return board, gather(work.gather, board, watermark), gathered, None
+
+    def _store(self, board: Board, result: Result, gathered: Gathered, *, jobs: list[UUID], began: float) -> None:
+        with self.open_work() as work:
+            before = work.snapshots.newest(board.id) if result.summary["retired"] else None
+            scores = [] if before is None else work.snapshots.all_scores(before.id)
+            rows = rows_of_snapshot(board, result, gathered, before=scores, seconds=time.monotonic() - began)
+            work.snapshots.add(*rows)
+            work.jobs.succeed(jobs, rows.snapshot.id)
+            work.commit()
+
+    def _close(self, jobs: list[UUID], snapshot_id: UUID) -> None:
+        with self.open_work() as work:
+            work.jobs.succeed(jobs, snapshot_id)
+            work.commit()
+
+    def _tell(self, jobs: list[UUID], share: float) -> None:
+        with self.open_work() as work:
+            work.jobs.advance(jobs, share)
+            work.commit()
