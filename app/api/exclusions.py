@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from app.api.deps import OwnBoard, Work
-from app.api.pages import Cursor, Limit, cursor_after, position
+from app.api.pages import Cursor, Limit, Number, cursor_after, position
 from app.api.routing import api_router
 from app.db.exclusions import ExclusionView as StoredExclusion
 from app.domain.exclusions import ExclusionDraft
@@ -52,7 +52,7 @@ def list_exclusions(board: OwnBoard, work: Work, limit: Limit = 100, cursor: Cur
 
 
 @router.delete("/{exclusion}", status_code=204)
-def lift(board: OwnBoard, exclusion: int, work: Work) -> None:
+def lift(board: OwnBoard, exclusion: Number, work: Work) -> None:
     """Take votes back in."""
     exclusions.lift(work, board, exclusion)
 

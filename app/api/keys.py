@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from app.api.deps import KnownCaller, Work
+from app.api.pages import Number
 from app.api.routing import api_router
 from app.db.keys import KeyView as StoredKey
 from app.domain.keys import KeyDraft
@@ -57,7 +58,7 @@ def list_keys(work: Work, caller: KnownCaller) -> KeyList:
 
 
 @router.delete("/{key}", status_code=204)
-def revoke(key: int, work: Work, caller: KnownCaller) -> None:
+def revoke(key: Number, work: Work, caller: KnownCaller) -> None:
     """End a key."""
     caller.require("admin", caller.board_id)
     keys.revoke(work, key, by=caller)

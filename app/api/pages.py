@@ -1,4 +1,4 @@
-"""Cursors: where the next page of a list begins."""
+"""Numbers of stored things, and cursors: where the next page of a list begins."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import base64
 import binascii
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Path, Query
 
 from app.domain.errors import Invalid
 
+LARGEST_NUMBER = 2**63 - 1
+Number = Annotated[int, Path(ge=1, le=LARGEST_NUMBER)]
+"""The number of a stored thing, in the path."""
 Limit = Annotated[int, Query(ge=1, le=1000, description="rows a page")]
 Cursor = Annotated[str | None, Query(max_length=40, description="`next` of the page before")]
-LARGEST_NUMBER = 2**63 - 1
 
 
 def position(cursor: str | None) -> int:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from app.api.problems import RESPONSES
 from app.domain.errors import Invalid, Missing
 
 NUL = "\x00"
+MAX_BODY = 32 * 1024 * 1024
 
 
 class StrictRoute(APIRoute):
@@ -23,9 +26,10 @@ class StrictRoute(APIRoute):
 
         async def read_and_handle(request: Request) -> Response:
             check_address(request)
+            # The framework asks the request for its body and its JSON, which keeps what was read once.
+            request._body = body = await _read_body(request)
             if _is_json(request.headers.get("content-type", "")):
-                # The framework asks the request for its JSON, which keeps what was read once.
-                request._json = read_json(await request.body())
+                request._json = read_json(body)
             return await handle(request)
 
         return read_and_handle
@@ -42,6 +46,20 @@ def check_address(request: Request) -> None:
         raise Missing("not-found", "no address holds a NUL")
     if any(NUL in value for value in request.query_params.values()):
         raise Invalid("bad-field", "no parameter may hold a NUL")
+
+
+async def _read_body(request: Request) -> bytes:
+    chunks, size = [], int(request.headers.get("content-length", "0"))
+    if size <= MAX_BODY:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > MAX_BODY:
+                break
+            chunks.append(chunk)
+    if size > MAX_BODY:
+        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body holds at most {MAX_BODY} bytes")
+    return b"".join(chunks)
 
 
 def read_json(body: bytes) -> Any:

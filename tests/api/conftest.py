@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from httpx2 import Response
+from sqlalchemy import Engine, text
 
 ITEMS = ("alpha", "beta", "gamma")
 NUMBERS = count()
@@ -105,3 +106,15 @@ def board(make_board: Callable[..., BoardCaller]) -> BoardCaller:
     """A board with three items and two features."""
     features = [{"name": "lang", "kind": "categorical"}, {"name": "size", "kind": "numeric"}]
     return make_board(features=features)
+
+
+@pytest.fixture
+def offered(database: Engine) -> Callable[[str], dict[str, bool]]:
+    """Which contexts of a board were offered."""
+    query = text("SELECT external_id, offered FROM contexts JOIN boards ON boards.id = board_id WHERE slug = :slug")
+
+    def read(slug: str) -> dict[str, bool]:
+        with database.connect() as connection:
+            return {row[0]: row[1] for row in connection.execute(query, {"slug": slug})}
+
+    return read

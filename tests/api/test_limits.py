@@ -1,0 +1,117 @@
+"""Rate limits, and what happens without Redis or without the database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+
+import pytest
+from fastapi.testclient import TestClient
+from redis import Redis
+from sqlalchemy import Engine, text
+
+from app.cache.connection import open_redis
+from app.cache.limits import RateLimiter
+from app.main import create_app
+from app.settings import DatabaseSettings, LimitSettings, RedisSettings, Settings
+from tests.api.conftest import BoardCaller, Caller, ballot, problem
+
+Serve = Callable[[Settings], AbstractContextManager[TestClient]]
+NOWHERE = "unix:///nonexistent/redis.sock"
+
+
+@pytest.fixture
+def redis(redis_url: str) -> Iterator[Redis]:
+    client = open_redis(redis_url)
+    client.flushdb()
+    yield client
+    client.close()
+
+
+@contextmanager
+def serve(settings: Settings) -> Iterator[TestClient]:
+    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        yield client
+
+
+def test_a_minutes_worth_passes_at_once_and_no_more(redis: Redis) -> None:
+    limiter = RateLimiter(redis, per_minute=20)
+    waits = [limiter.wait("a") for _ in range(23)]
+    assert waits[:20] == [0] * 20
+    assert waits[20:] == [3, 3, 3]
+    assert limiter.wait("b") == 0, "another caller"
+
+
+def test_two_processes_count_together(redis: Redis) -> None:
+    limiters = [RateLimiter(redis, per_minute=50) for _ in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        waits = list(pool.map(lambda number: limiters[number % 4].wait("a"), range(200)))
+    assert waits.count(0) == 50
+
+
+def test_no_limit_asks_nobody(redis: Redis) -> None:
+    limiter = RateLimiter(redis, per_minute=0)
+    assert limiter.wait("a") == 0
+    assert redis.keys() == []
+
+
+def test_over_http_the_limit_is_each_keys_own(settings: Settings, admin: dict[str, str], redis: Redis) -> None:
+    with serve(replace(settings, limits=LimitSettings(rate_limit=3))) as client:
+        for _ in range(3):
+            assert client.get("/v1/boards", headers=admin).status_code == 200
+        answer = client.get("/v1/boards", headers=admin)
+        problem(answer, 429, "rate-limit")
+        assert int(answer.headers["retry-after"]) == 20
+        assert client.get("/v1/boards").status_code == 200, "counted by address"
+        assert client.get("/healthz").status_code == 200
+    assert len(redis.keys()) == 2
+
+
+def test_without_redis_votes_are_taken(
+    settings: Settings, admin: dict[str, str], board: BoardCaller, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve(replace(settings, redis=RedisSettings(url=NOWHERE))) as client, caplog.at_level(logging.WARNING):
+        assert Caller(client, admin)("POST", f"{board.path}/votes", ballot()).status_code == 201
+        answer = client.get("/readyz")
+        problem(answer, 503, "not-ready")
+        assert (answer.json()["database"], answer.json()["redis"]) == ("ok", "failed")
+        assert client.get("/healthz").status_code == 200
+    assert "requests are not counted" in caplog.text
+
+
+def test_without_the_database_the_answer_is_503(settings: Settings, admin: dict[str, str]) -> None:
+    away = DatabaseSettings(url="postgresql://nobody@/none?host=/nonexistent")
+    with serve(replace(settings, database=away)) as client:
+        problem(client.get("/v1/boards", headers=admin), 503, "database-unavailable")
+        assert client.get("/readyz").json()["database"] == "failed"
+
+
+def test_a_commit_that_fails_is_no_2xx(board: BoardCaller, database: Engine) -> None:
+    refuse = """
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'disk full'; END $$;
+        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON votes DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION fail();
+    """
+    with database.begin() as connection:
+        connection.execute(text(refuse))
+    try:
+        assert board.vote().status_code == 500
+    finally:
+        with database.begin() as connection:
+            connection.execute(text("DROP TRIGGER at_commit ON votes; DROP FUNCTION fail()"))
+    assert board.votes() == []
+    assert board.vote().status_code == 201
+
+
+def test_lost_connections_are_replaced(board: BoardCaller, database: Engine) -> None:
+    assert board.vote().status_code == 201
+    others = """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()
+    """
+    with database.connect() as connection:
+        connection.execute(text(others))
+    assert board.vote().status_code == 201
