@@ -6,6 +6,7 @@ from celery import Celery
 
 from app.queue import QUICK, SLOW, SWEEP, open_celery
 from app.settings import Settings
+from workers.refit import install
 
 QUEUES = (QUICK, SLOW)
 
@@ -16,7 +17,7 @@ def create_worker(settings: Settings) -> Celery:
     Raises
     ------
     ValueError
-        when the settings name no Redis.
+        when the settings name no Redis or no database.
     """
     if settings.redis.url is None:
         raise ValueError("a worker needs the URL of Redis")
@@ -27,6 +28,7 @@ def create_worker(settings: Settings) -> Celery:
         worker_redirect_stdouts=False,
         beat_schedule=_schedule(settings.worker.sweep_seconds),
     )
+    install(celery, settings)
     return celery
 
 

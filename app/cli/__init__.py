@@ -23,6 +23,7 @@ MODULES = {
     "app.cli.worker": ("worker", "beat"),
     "app.cli.doctor": ("doctor",),
     "app.cli.keys": ("key",),
+    "app.cli.refit": ("refit",),
     "app.cli.simulate": ("simulate",),
     "app.cli.experiments": ("experiment",),
 }

@@ -1,0 +1,40 @@
+"""The tasks of the worker: refit a board, and look for boards that lag."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from celery import Celery
+
+from app.db.engine import open_engine, open_sessions
+from app.db.locks import Lock, lease
+from app.db.unit_of_work import UnitOfWork
+from app.queue import REFIT, SWEEP, CeleryQueue
+from app.services import jobs
+from app.services.refit.run import Refitter
+from app.settings import Settings
+
+
+def install(celery: Celery, settings: Settings) -> None:
+    """Give an application its tasks; connections are opened when the first of them runs.
+
+    Raises
+    ------
+    ValueError
+        when the settings name no database.
+    """
+    if settings.database.url is None:
+        raise ValueError("a worker needs the URL of a database")
+    engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
+    open_work = partial(UnitOfWork, open_sessions(engine))
+    refitter = Refitter(open_work, partial(lease, engine, Lock.REFIT), settings.worker.processes)
+    queue = CeleryQueue(celery)
+
+    @celery.task(name=REFIT)
+    def refit(board_id: int) -> None:
+        refitter.serve(board_id)
+
+    @celery.task(name=SWEEP)
+    def sweep() -> None:
+        with open_work() as work:
+            jobs.sweep(work, queue)
