@@ -16,6 +16,8 @@ from app.experiments.coverage import coverage as measure_coverage
 from app.experiments.report import as_records, coverage_plot, coverage_table
 
 experiments = typer.Typer(no_args_is_help=True, help="Re-run the experiments behind the statistics; seeds are fixed.")
+commands = typer.Typer()
+commands.add_typer(experiments, name="experiment")
 PLOTS = (".svg", ".png", ".pdf")
 
 

@@ -7,6 +7,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import TypeVar
 
+from threadpoolctl import threadpool_limits
+
 Result = TypeVar("Result")
 
 
@@ -23,7 +25,12 @@ def replicates(task: Callable[[int], Result], seeds: Sequence[int], *, processes
         yield from ((seed, task(seed)) for seed in seeds)
         return
     # Spawned, not forked: LightGBM's OpenMP may hang in a forked child.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    # One thread each: processes whose linear algebra threads fight for the same cores are slower than one.
+    with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_single_thread) as pool:
         pending = {pool.submit(task, seed): seed for seed in seeds}
         for done in as_completed(pending):
             yield pending[done], done.result()
+
+
+def _single_thread() -> None:
+    threadpool_limits(1)
