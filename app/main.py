@@ -35,6 +35,8 @@ from app.queue import CeleryQueue, Queue, open_celery
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 from app.settings import Settings, load_settings
+from app.web.routes import mount
+from app.web.service_reader import ServiceReader
 
 ROUTERS = (boards, items, contexts, votes, judgements, exclusions, rankings, jobs, keys, operations)
 DESCRIPTION = "Live rankings of models from preference votes: debiased, contextual, with simultaneous intervals."
@@ -70,7 +72,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         lifespan=lifespan,
         redoc_url=None,
     )
-    app.state.ports = Ports(
+    app.state.ports = ports = Ports(
         sessions=open_sessions(engine),
         redis=redis,
         limiter=limiter,
@@ -82,6 +84,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
+    mount(app, ServiceReader(ports.sessions, ports.opener, ports.rendered))
     return app
 
 

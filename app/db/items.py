@@ -34,6 +34,15 @@ class ItemRef(NamedTuple):
     name: str
 
 
+class ItemLabel(NamedTuple):
+    """How people read an item."""
+
+    name: str
+    title: str
+    organisation: str | None
+    url: str | None
+
+
 class ItemView(NamedTuple):
     """An item with its aliases and, while it is active, since when."""
 
@@ -105,6 +114,11 @@ class ItemRepository:
         if name is not None:
             query = query.where(Item.name == name)
         return [ItemView(item, found or [], start) for item, found, start in self._session.execute(query)]
+
+    def labels(self, board_id: int) -> list[ItemLabel]:
+        """How the board's items are read, by name."""
+        query = select(Item.name, Item.title, Item.organisation, Item.url).where(Item.board_id == board_id)
+        return [ItemLabel(*row) for row in self._session.execute(query.order_by(Item.name))]
 
     def _open_span(self, item_id: int) -> ItemSpan | None:
         query = select(ItemSpan).where(ItemSpan.item_id == item_id, ItemSpan.active_to.is_(None))

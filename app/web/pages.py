@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.types import Scope
+
+from app.services.rankings.rendered import Rendered
 
 HERE = Path(__file__).parent
 POLICY = "; ".join(
@@ -44,11 +47,14 @@ class Assets(StaticFiles):
 
 
 class Pages:
-    """The templates, compiled once."""
+    """The templates, compiled once, and the fragments rendered last."""
 
     def __init__(self) -> None:
+        folder = HERE / "templates"
+        self._edition = sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest()
+        self._rendered = Rendered()
         self._templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
+            loader=FileSystemLoader(folder),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -60,11 +66,21 @@ class Pages:
         """A whole page."""
         return HTMLResponse(self._templates.get_template(template).render(values), status, HEADERS)
 
-    def fragment(self, request: Request, template: str, **values: Any) -> Response:
-        """A part of a page, or 304 where the browser has it already."""
-        body = self._templates.get_template(template).render(values).encode()
-        etag = f'"{sha256(body).hexdigest()[:32]}"'
+    def fragment(self, request: Request, template: str, version: Hashable, view: Callable[[], Any]) -> Response:
+        """A part of a page, or 304 where the browser has it already.
+
+        Parameters
+        ----------
+        version : of the board; with the template and the address it decides the fragment.
+        view : makes what the template reads; called only where nobody asked for this fragment before.
+        """
+        key = (self._edition, template, request.url.path, request.url.query, version)
+        etag = f'"{sha256(repr(key).encode()).hexdigest()[:32]}"'
         headers = {**HEADERS, "ETag": etag}
         if etag in request.headers.get("If-None-Match", ""):
             return Response(status_code=304, headers=headers)
-        return HTMLResponse(body, headers=headers)
+
+        def make() -> bytes:
+            return self._templates.get_template(template).render(view=view()).encode()
+
+        return HTMLResponse(self._rendered.get(key, make), headers=headers)

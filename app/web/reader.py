@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +31,9 @@ class Reader(Protocol):
 
     def admit(self, card: Card, authorization: str | None) -> None:
         """Raise the interface's own error unless this header opens the board."""
+
+    def version(self, slug: str) -> Hashable:
+        """Equal as long as every answer about the board is; cheap."""
 
     def menu(self, slug: str) -> Menu:
         """The rankings that the board's newest snapshot holds."""

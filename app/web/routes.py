@@ -79,12 +79,16 @@ Admitted = Annotated[Card, Depends(_admitted)]
 
 @router.get("/boards/{slug}/leaderboard")
 def leaderboard_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(request, "_leaderboard.html", view=_leaderboard(reader, card, request))
+    return pages.fragment(
+        request, "_leaderboard.html", (card, reader.version(card.slug)), lambda: _leaderboard(reader, card, request)
+    )
 
 
 @router.get("/boards/{slug}/heatmap")
 def pairs_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(request, "_pairs.html", view=_pairs(reader, card, request))
+    return pages.fragment(
+        request, "_pairs.html", (card, reader.version(card.slug)), lambda: _pairs(reader, card, request)
+    )
 
 
 def _leaderboard(reader: Reader, card: Card, request: Request) -> Leaderboard:

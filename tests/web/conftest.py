@@ -12,19 +12,11 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from app.web.routes import mount
-from tests.web.fake_reader import FakeReader
+from tests.web.fake_reader import FakeReader, Site
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 WIDE: ViewportSize = {"width": 1280, "height": 900}
-
-
-class Site:
-    """A served application and the fake behind it."""
-
-    def __init__(self, address: str, reader: FakeReader) -> None:
-        self.address = address
-        self.reader = reader
 
 
 @pytest.fixture(scope="session")

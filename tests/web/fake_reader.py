@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from fastapi import HTTPException
@@ -33,6 +33,14 @@ def swapped() -> list[dict[str, Any]]:
     return [first, aurora | {"rank": 2, "score": 0.85}, *rest]
 
 
+class Site:
+    """A served application and the fake behind it."""
+
+    def __init__(self, address: str, reader: FakeReader) -> None:
+        self.address = address
+        self.reader = reader
+
+
 class FakeReader:
     """Two boards with the same answers, one of them private."""
 
@@ -54,6 +62,9 @@ class FakeReader:
     def admit(self, card: Card, authorization: str | None) -> None:
         if not card.public and authorization != f"Bearer {KEY}":
             raise HTTPException(401)
+
+    def version(self, slug: str) -> Hashable:
+        return slug, repr(self._answer)
 
     def menu(self, slug: str) -> Menu:  # noqa: ARG002
         return MENU

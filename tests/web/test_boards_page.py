@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.web.reader import Card
-from tests.web.conftest import Site
+from tests.web.fake_reader import Site
 
 Open = Callable[..., Page]
 

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import Site
-from tests.web.fake_reader import HOSTILE, START, swapped
+from tests.web.fake_reader import HOSTILE, START, Site, swapped
 
 Open = Callable[..., Page]
 

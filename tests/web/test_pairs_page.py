@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import Site
-from tests.web.fake_reader import HOSTILE, START
+from tests.web.fake_reader import HOSTILE, START, Site
 
 Open = Callable[..., Page]
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import httpx
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import Site
-from tests.web.fake_reader import KEY, PRIVATE
+from tests.web.fake_reader import KEY, PRIVATE, Site
 
 Open = Callable[..., Page]
 
