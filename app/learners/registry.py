@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from app.learners import constant
 from app.learners.archive import unpack
 from app.learners.davidson import model as davidson
 from app.learners.davidson.learner import DavidsonLearner
@@ -9,7 +15,10 @@ from app.stats.errors import InvalidInput
 from app.stats.types import OutcomeLearner, OutcomeModel
 
 _LEARNERS: dict[str, type[OutcomeLearner]] = {"davidson": DavidsonLearner}
-_READERS = {davidson.KIND: davidson.read}
+_READERS: dict[str, Callable[[dict[str, Any], dict[str, NDArray[Any]]], OutcomeModel]] = {
+    davidson.KIND: davidson.read,
+    constant.KIND: constant.read,
+}
 
 
 def learner(name: str) -> OutcomeLearner:

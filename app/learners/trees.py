@@ -38,7 +38,7 @@ class Shape:
 
     leaves: int = 6
     hessian: float = 3.0
-    ridge: float = 3.0
+    ridge: float = 10.0
     rate: float = 0.1
     rounds: int = 150
     patience: int = 12
@@ -90,18 +90,28 @@ class Forest:
         return np.stack(columns, axis=1) if columns else np.zeros((len(x), 0))
 
 
+class Ground:
+    """Covariates x (u, d), NaN where missing, binned once for all boosters."""
+
+    def __init__(self, x: Floats) -> None:
+        self._whole = lightgbm.Dataset(x, params=_DATA, free_raw_data=False).construct()
+
+    def plot(self, rows: Ints) -> lightgbm.Dataset:
+        """The named rows, ascending."""
+        return self._whole.subset(rows.tolist()).construct()
+
+
 class Nursery:
-    """The rows each booster grows on, binned once.
+    """Boosters that grow in step.
 
     Parameters
     ----------
-    x : (u, d) covariates, NaN where missing.
-    rows : per booster the rows of x it is grown on, ascending.
+    ground : the binned covariates.
+    rows : per booster the rows it is grown on, ascending.
     """
 
-    def __init__(self, x: Floats, rows: Sequence[Ints]) -> None:
-        whole = lightgbm.Dataset(x, params=_DATA, free_raw_data=False).construct()
-        self._plots = [whole.subset(list(row)).construct() if row.size else None for row in rows]
+    def __init__(self, ground: Ground, rows: Sequence[Ints]) -> None:
+        self._plots = [ground.plot(row) if row.size else None for row in rows]
         self.bounds = np.concatenate([[0], np.cumsum([row.size for row in rows])])
 
     def grow(self, objective: Objective, shape: Shape, *, seed: int) -> tuple[Forest, Floats]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+from lightgbm.basic import LightGBMError
 
+from app.learners.constant import ConstantRates
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
 from app.learners.davidson.cells import Appearances, Cells, collapse
@@ -16,8 +20,10 @@ from app.learners.davidson.pairs import PairEffects, fit_pairs
 from app.learners.davidson.preference import Preference
 from app.learners.davidson.ridge import fit_ridge
 from app.learners.davidson.utilities import LinearUtilities, UtilityLikelihood
-from app.learners.trees import Forest, Nursery, Objective, Shape
+from app.learners.trees import Forest, Ground, Nursery, Objective, Shape
 from app.stats.types import Floats, Training
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +37,22 @@ class DavidsonLearner:
 
     trees: Shape = field(default_factory=Shape)
 
-    def fit(self, training: Training, *, seed: int) -> DavidsonModel:
-        """Fit all stages.
+    def fit(self, training: Training, *, seed: int) -> DavidsonModel | ConstantRates:
+        """Fit all stages; the constant rates, with a line in the log, where LightGBM or the arithmetic gives up.
 
         Parameters
         ----------
         training : the votes of the other folds; a fifth of their groups says when trees stop.
         seed : of the held-out draw.
         """
-        return _Stages(training, collapse(training, seed=seed), self.trees, seed).model()
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return _Stages(training, collapse(training, seed=seed), self.trees, seed).model()
+        except (LightGBMError, FloatingPointError) as error:
+            logger.warning(
+                "davidson could not be fitted to %d votes, constant rates stand in: %s", len(training.left), error
+            )
+            return ConstantRates.of(training)
 
 
 class _Stages:
@@ -54,6 +67,10 @@ class _Stages:
         self.categories = Categories.of(training.rule)
         self.scaling = Scaling.of(self.x[np.unique(cells.pattern)])
         self.design = self.scaling.design(self.x)
+
+    @cached_property
+    def ground(self) -> Ground:
+        return Ground(self.x)
 
     def model(self) -> DavidsonModel:
         graded = self.cells.take(self.categories.graded[self.cells.outcome])
@@ -87,7 +104,7 @@ class _Stages:
         if not self.growable(graded):
             return linear, Forest([""] * self.n_items), whole.difference
         rows = np.split(likelihood.appearances.pattern, likelihood.appearances.bounds[1:-1])
-        forest, scores = self.grow(Nursery(self.x, rows), objective(graded.kept)[1], whole)
+        forest, scores = self.grow(Nursery(self.ground, rows), objective(graded.kept)[1], whole)
         return linear, forest, whole.difference + likelihood.appearances.difference(scores)
 
     def levels(self, utilities: LinearUtilities, trees: Forest, pairs: PairEffects) -> tuple[LinearLevels, Forest]:
@@ -107,7 +124,7 @@ class _Stages:
         linear, whole = objective(self.cells.weight)
         if not self.growable(self.cells):
             return linear, Forest([""] * free)
-        nursery = Nursery(self.x, [patterns] * free)
+        nursery = Nursery(self.ground, [patterns] * free)
         forest, _ = self.grow(nursery, objective(self.cells.kept)[1], whole)
         return linear, forest
 

@@ -51,8 +51,9 @@ def pair_index(left: Ints, right: Ints, n_items: int) -> tuple[Ints, Ints]:
 def fit_pairs(design: Floats, cells: Cells, *, slope: Floats, curve: Floats, n_items: int) -> PairEffects:
     """One shrunken Newton step per pair and covariate, G / (H + 1/τ²).
 
-    Of a residual score G with information H: E G² = H + H² τ², so τ² = Σ (G² - H) / Σ H² over the pairs. The items'
-    own effects are fitted before and take K - 1 of the pairs' degrees of freedom with them.
+    Of a residual score G with information H: E G² = H + H² τ², so τ² = Σ (G² - H) / Σ H², once over the pairs'
+    constants and once over their slopes. The items' constants, hardly shrunk, are fitted before and take K - 1 of the
+    pairs' degrees of freedom with them: there the noise expected in Σ G² is that share less.
 
     Parameters
     ----------
@@ -66,16 +67,17 @@ def fit_pairs(design: Floats, cells: Cells, *, slope: Floats, curve: Floats, n_i
     columns = range(design.shape[1])
     score = np.stack([sums(pair, -slope * sign * design[cells.pattern, f], pairs) for f in columns], axis=1)
     information = np.stack([sums(pair, curve * design[cells.pattern, f] ** 2, pairs) for f in columns], axis=1)
-    left_over = max(pairs - (n_items - 1), 0) / max(pairs, 1)
-    variance = np.array(
-        [_variance(score[:, block], information[:, block], left_over) for block in (slice(0, 1), slice(1, None))]
-    )
+    noise = max(pairs - (n_items - 1), 0) / max(pairs, 1)
+    variance = [
+        _variance(score[:, :1], information[:, :1], noise),
+        _variance(score[:, 1:], information[:, 1:], 1.0),
+    ]
     strength = np.repeat(variance, [1, design.shape[1] - 1])
     gamma = score * strength / (information * strength + 1)
     return PairEffects(gamma if variance[1] > 0 else gamma[:, :1], n_items)
 
 
-def _variance(score: Floats, information: Floats, left_over: float) -> float:
+def _variance(score: Floats, information: Floats, noise: float) -> float:
     total = float((information**2).sum())
-    excess = float((score**2 - left_over * information).sum())
+    excess = float((score**2 - noise * information).sum())
     return max(excess, 0.0) / total if total > 0 else 0.0
