@@ -125,10 +125,27 @@ def settings(database_url: str, redis_url: str) -> Settings:
     )
 
 
+class RecordingQueue:
+    """Remembers which boards a worker was woken for, instead of waking one."""
+
+    def __init__(self) -> None:
+        self.refits: list[int] = []
+
+    def refit(self, board_id: int) -> None:
+        """Remember the board."""
+        self.refits.append(board_id)
+
+
 @pytest.fixture(scope="module")
-def client(settings: Settings) -> Iterator[TestClient]:
+def queue() -> RecordingQueue:
+    """What the API sends to workers."""
+    return RecordingQueue()
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings, queue: RecordingQueue) -> Iterator[TestClient]:
     """The API on the test module's database; what a request commits stays until the module ends."""
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(settings, queue=queue), raise_server_exceptions=False) as client:
         yield client
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -33,10 +34,8 @@ def downgrade(url: str, revision: str) -> None:
 
 def check(url: str) -> None:
     """Raise alembic.util.CommandError where the models and the migrated schema differ."""
-    engine = open_engine(url)
-    with engine.connect() as connection:
+    with _transaction(url) as connection:
         command.check(_config(connection))
-    engine.dispose()
 
 
 def is_current(connection: Connection) -> bool:
@@ -46,12 +45,20 @@ def is_current(connection: Connection) -> bool:
 
 
 def _run(url: str, action: Callable[[Config, str], None], revision: str) -> None:
-    engine = open_engine(url)
-    with engine.begin() as connection:
+    with _transaction(url) as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ONE_AT_A_TIME})
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
         action(_config(connection), revision)
-    engine.dispose()
+
+
+@contextmanager
+def _transaction(url: str) -> Iterator[Connection]:
+    engine = open_engine(url)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def _config(connection: Connection) -> Config:
