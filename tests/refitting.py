@@ -1,0 +1,103 @@
+"""Boards with made-up votes, refitted in the test's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import Engine
+
+from app.db.engine import open_sessions
+from app.db.locks import Lock, lease
+from app.db.models import Job, Snapshot
+from app.db.unit_of_work import UnitOfWork
+from app.services.refit.run import Refitter
+
+OUTCOMES = ("left", "right", "tie", "both_bad")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Refits on one database."""
+
+    engine: Engine
+
+    def work(self) -> UnitOfWork:
+        """A transaction."""
+        return UnitOfWork(open_sessions(self.engine))
+
+    @property
+    def refitter(self) -> Refitter:
+        return Refitter(self.work, partial(lease, self.engine, Lock.REFIT))
+
+    def refit(self, slug: str) -> Snapshot:
+        """Ask for a refit, do it, and return the snapshot."""
+        job = self.serve(slug)
+        assert job.state == "succeeded", job.error
+        assert job.snapshot_id is not None
+        with self.work() as work:
+            return work.snapshots.get(job.snapshot_id)
+
+    def serve(self, slug: str) -> Job:
+        """Ask for a refit and see the job to its end."""
+        with self.work() as work:
+            board = work.boards.find(slug)
+            assert board is not None
+            job = work.jobs.request(board.id)
+            work.commit()
+        self.refitter.serve(board.id)
+        return self.job(job.id)
+
+    def job(self, job_id: UUID) -> Job:
+        """The job as it is now."""
+        with self.work() as work:
+            job = work.jobs.find(job_id)
+            assert job is not None
+            return job
+
+
+def ballots(
+    items: Sequence[str], size: int, *, seed: int, voters: int | None = None, contexts: int | None = None
+) -> list[dict[str, Any]]:
+    """Votes on uniformly drawn ordered pairs, the earlier item the better one, with their propensities.
+
+    With `contexts`, votes go to that many prompts with a language and a length; else each is a context of its own.
+    """
+    rng = np.random.default_rng(seed)
+    return list(_ballots(items, size, rng, voters=voters, contexts=contexts))
+
+
+def features_of(number: int) -> dict[str, Any]:
+    """The features of a prompt."""
+    return {"lang": ("de", "en")[number % 2], "size": round((number * 0.37) % 1, 3)}
+
+
+FEATURES = [{"name": "lang", "kind": "categorical"}, {"name": "size", "kind": "numeric"}]
+
+
+def _ballots(
+    items: Sequence[str], size: int, rng: np.random.Generator, *, voters: int | None, contexts: int | None
+) -> Iterator[dict[str, Any]]:
+    given: set[tuple[object, ...]] = set()
+    for _ in range(size):
+        left, right = rng.choice(len(items), size=2, replace=False)
+        edge = 0.35 * np.sign(right - left) + 0.05
+        chances = np.array([0.375 + edge / 2, 0.375 - edge / 2, 0.15, 0.10])
+        vote: dict[str, Any] = {
+            "left": items[left],
+            "right": items[right],
+            "outcome": OUTCOMES[rng.choice(4, p=chances)],
+            "propensity": 1 / (len(items) * (len(items) - 1)),
+        }
+        prompt = None if contexts is None else int(rng.integers(contexts))
+        if prompt is not None:
+            vote["context"] = {"id": f"p{prompt}", "features": features_of(prompt)}
+        if voters is not None:
+            free = [v for v in rng.permutation(voters) if (v, prompt, left, right) not in given or prompt is None]
+            given.add((free[0], prompt, left, right))
+            vote["voter"] = f"v{free[0]}"
+        yield vote
