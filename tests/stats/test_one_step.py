@@ -62,13 +62,14 @@ def test_equals_the_slow_twin(
 
 
 @pytest.mark.parametrize("clustering", CLUSTERINGS, ids=str)
-def test_small_blocks_change_nothing(clustering: Clustering, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters that span blocks are summed as if there were one block."""
+@pytest.mark.parametrize("shard", [1, 100])
+def test_small_blocks_change_nothing(clustering: Clustering, shard: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters that span shards are summed as if there were one shard."""
     case = random_case(np.random.default_rng(1), n_items=4, n_rows=300, battle=clustering.unit == "battle")
     targets = {each.name: Target(each, Graph.complete(4)) for each in BUILT_IN}
     whole = one_step(case.sample, case.mu, targets, clustering=clustering)
     layout = Layout.of
-    monkeypatch.setattr(Layout, "of", lambda sample: layout(sample, block=1))
+    monkeypatch.setattr(Layout, "of", lambda sample: layout(sample, block=1, shard=shard))
     assert sum(1 for _ in Layout.of(case.sample).blocks()) == 12
     parts = one_step(case.sample, case.mu, targets, clustering=clustering)
     for name, result in whole.items():

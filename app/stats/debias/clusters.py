@@ -91,12 +91,12 @@ def _finest_parts(sample: Sample) -> Term:
 
 @dataclass(frozen=True)
 class Loadings:
-    """A block's clusters as combinations of its cells' values and its requests' gradients.
+    """A shard's clusters as combinations of its cells' values and its requests' gradients.
 
     Parameters
     ----------
-    closed : (g, c + R) clusters that lie within the block, up to a rotation that keeps closedᵀ closed.
-    open : (h, c + R) parts of clusters that other blocks share.
+    closed : (g, c + R) clusters that lie within the shard, up to a rotation that keeps closedᵀ closed.
+    open : (h, c + R) parts of clusters that other shards share.
     label : (h,) which of those clusters, 0 .. (number of open clusters) - 1.
     n_cells : c.
     """
@@ -108,21 +108,21 @@ class Loadings:
 
 
 class ClusterMap:
-    """A term's labels, made compact, with the clusters that span blocks told apart.
+    """A term's labels, made compact, with the clusters that span shards told apart.
 
     Parameters
     ----------
     term : the labels.
-    row_block : (n,) the block of each row.
+    row_shard : (n,) the shard of each row.
     vote_row : (m,) the row of each vote.
     """
 
-    def __init__(self, term: Term, row_block: Ints, vote_row: Ints) -> None:
+    def __init__(self, term: Term, row_shard: Ints, vote_row: Ints) -> None:
         _, label = np.unique(np.concatenate([term.row, term.vote]), return_inverse=True)
-        block = np.concatenate([row_block, row_block[vote_row]])
-        first, last = np.full(label.max() + 1, block.max()), np.zeros(label.max() + 1, dtype=np.int64)
-        np.minimum.at(first, label, block)
-        np.maximum.at(last, label, block)
+        shard = np.concatenate([row_shard, row_shard[vote_row]])
+        first, last = np.full(label.max() + 1, shard.max()), np.zeros(label.max() + 1, dtype=np.int64)
+        np.minimum.at(first, label, shard)
+        np.maximum.at(last, label, shard)
         spans = first < last
         self.sign = term.sign
         self.n_open = int(spans.sum())
@@ -130,7 +130,7 @@ class ClusterMap:
         self._open = np.where(spans, np.cumsum(spans) - 1, -1)
 
     def loadings(self, layout: Layout, block: Block, correction: Floats) -> Loadings:
-        """Gather a block: every row counts 1 in its cell's column, every vote its `correction` in its request's."""
+        """Gather a shard: every row counts 1 in its cell's column, every vote its `correction` in its request's."""
         cells, requests = block.cells, block.requests
         n_cells, width = cells.stop - cells.start, cells.stop - cells.start + requests.stop - requests.start
         label = np.concatenate([self._row[block.rows], self._vote[block.votes]])
@@ -189,7 +189,7 @@ class ClusterSums:
         self._open_rows = np.zeros(clusters.n_open)
 
     def add(self, loadings: Loadings, pieces: Floats) -> None:
-        """Add a block whose cells have values - origin, and requests gradients, `pieces` (c + R, d)."""
+        """Add a shard whose cells have values - origin, and requests gradients, `pieces` (c + R, d)."""
         for start in range(0, loadings.closed.shape[0], ROWS_AT_ONCE):
             part = loadings.closed[start : start + ROWS_AT_ONCE]
             self._absorb(part @ pieces, _rows_in(part, loadings.n_cells))

@@ -6,7 +6,7 @@ blocks of cells that bound the memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ from app.stats.types import Ints, Sample
 
 # Numbers held at once: mu (u, K, K, C) of a block's cells and the gradients (m, K) at its pairs.
 BLOCK = 4_000_000
+# Values and gradients (c + R, K) that a target keeps before they are summed over clusters.
+SHARD = 6_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Layout:
     cell, left, right : (R,) of each request.
     request : (m,) each vote's request.
     bounds : (b + 1,) cells where the blocks begin; a block has cells of one fold.
+    shard : (b,) runs of blocks whose clusters are summed together.
     """
 
     fold: Ints
@@ -39,9 +42,10 @@ class Layout:
     right: Ints
     request: Ints
     bounds: Ints
+    shard: Ints
 
     @classmethod
-    def of(cls, sample: Sample, *, block: int = BLOCK) -> Layout:
+    def of(cls, sample: Sample, *, block: int = BLOCK, shard: int = SHARD) -> Layout:
         """Lay out a sample."""
         size, votes = sample.n_items, sample.votes
         stride = int(sample.pattern.max(initial=0)) + 1
@@ -49,7 +53,11 @@ class Layout:
         asked = (row_cell[votes.row] * size + votes.left) * size + votes.right
         requests, request = np.unique(asked, return_inverse=True)
         cell, pair = np.divmod(requests, size * size)
-        cost = size * size * (sample.rule.n_categories + 4) + size * np.bincount(cell, minlength=keys.size)
+        asked_of_cell = np.bincount(cell, minlength=keys.size)
+        cost = size * size * (sample.rule.n_categories + 4) + size * asked_of_cell
+        bounds = _bounds(keys // stride, cost, block)
+        held = np.add.reduceat(size * (1 + asked_of_cell), bounds[:-1])
+        shards = _bounds(np.zeros_like(held), held, shard)
         return cls(
             keys // stride,
             keys % stride,
@@ -59,7 +67,8 @@ class Layout:
             pair // size,
             pair % size,
             request,
-            _bounds(keys // stride, cost, block),
+            bounds,
+            np.repeat(np.arange(shards.size - 1), np.diff(shards)),
         )
 
     def blocks(self) -> Iterator[Block]:
@@ -74,12 +83,12 @@ class Layout:
         row_parts, vote_parts = np.split(row_order, row_ends)[:-1], np.split(vote_order, vote_ends)[:-1]
         for at, (rows, votes) in enumerate(zip(row_parts, vote_parts, strict=True)):
             cells = slice(int(self.bounds[at]), int(self.bounds[at + 1]))
-            yield Block(cells, slice(int(requests[at]), int(requests[at + 1])), rows, votes)
+            asked = slice(int(requests[at]), int(requests[at + 1]))
+            yield Block(int(self.shard[at]), cells, asked, rows, votes)
 
-    def block_of_rows(self) -> Ints:
-        """(n,) the block of each row."""
-        blocks: Ints = np.searchsorted(self.bounds, self.row_cell, side="right") - 1
-        return blocks
+    def shard_of_rows(self) -> Ints:
+        """(n,) the shard of each row."""
+        return self.shard[np.searchsorted(self.bounds, self.row_cell, side="right") - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +97,27 @@ class Block:
 
     Parameters
     ----------
+    shard : the shard it belongs to.
     cells, requests : slices of the layout's cells and requests.
     rows, votes : indices of the sample's rows and votes in the block, ascending.
     """
 
+    shard: int
     cells: slice
     requests: slice
     rows: Ints
     votes: Ints
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """Consecutive blocks of one shard as one; rows and votes keep the blocks' order."""
+    return Block(
+        blocks[0].shard,
+        slice(blocks[0].cells.start, blocks[-1].cells.stop),
+        slice(blocks[0].requests.start, blocks[-1].requests.stop),
+        np.concatenate([each.rows for each in blocks]),
+        np.concatenate([each.votes for each in blocks]),
+    )
 
 
 def _bounds(fold: Ints, cost: Ints, block: int) -> Ints:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
 
-from app.stats.debias.clusters import Clustering, ClusterMap, ClusterSums, Loadings
-from app.stats.debias.layout import Block, Layout
+from app.stats.debias.clusters import Clustering, ClusterMap, ClusterSums
+from app.stats.debias.layout import Block, Layout, joined
 from app.stats.debias.weights import sums_by
 from app.stats.errors import InvalidInput
 from app.stats.gars import Estimand, Graph
@@ -118,18 +119,26 @@ def one_step(
         Without rows, or with a propensity outside (0, 1].
     """
     layout = checked_layout(sample)
-    row_block = layout.block_of_rows()
-    clusters = [ClusterMap(term, row_block, sample.votes.row) for term in clustering.terms(sample)]
-    running: dict[Key, _Running] = {}
-    for scored in scored_blocks(sample, mu, layout):
-        loadings = [each.loadings(layout, scored.block, scored.correction) for each in clusters]
-        mass = _masses(layout, scored)
-        for key, target in targets.items():
-            value, gradient = scored.pieces(target)
-            if key not in running:
-                running[key] = _Running.around(value.mean(axis=0), clusters)
-            running[key].add(value, gradient, mass=mass, loadings=loadings)
-    return {key: running[key].close(target, sample.n_rows) for key, target in targets.items()}
+    row_shard = layout.shard_of_rows()
+    clusters = [ClusterMap(term, row_shard, sample.votes.row) for term in clustering.terms(sample)]
+    running = {key: _Running(target, clusters) for key, target in targets.items()}
+    for _, shard in groupby(scored_blocks(sample, mu, layout), key=lambda scored: scored.block.shard):
+        blocks: list[Block] = []
+        corrections: list[Floats] = []
+        for scored in shard:
+            blocks.append(scored.block)
+            corrections.append(scored.correction)
+            mass = _masses(layout, scored)
+            for each in running.values():
+                each.add(scored, mass)
+        block, correction = joined(blocks), np.concatenate(corrections)
+        for number, of_term in enumerate(clusters):
+            loadings = of_term.loadings(layout, block, correction)
+            for each in running.values():
+                each.sums[number].add(loadings, each.pieces())
+        for each in running.values():
+            each.clear()
+    return {key: each.close(sample.n_rows) for key, each in running.items()}
 
 
 def effective_votes(votes: Votes, n_items: int) -> Floats:
@@ -164,35 +173,42 @@ def _masses(layout: Layout, scored: Scored) -> tuple[Floats, Floats]:
     return layout.rows[block.cells].astype(np.float64), corrections
 
 
-@dataclass
 class _Running:
-    """A target's sums, around an origin close to its value."""
+    """A target's sums, around an origin close to its value, and the pieces of the shard at hand."""
 
-    origin: Floats
-    value: Floats
-    correction: Floats
-    sums: list[ClusterSums]
+    def __init__(self, target: Target, clusters: list[ClusterMap]) -> None:
+        size = target.graph.n_items
+        self.sums = [ClusterSums(each, size) for each in clusters]
+        self._target = target
+        self._origin: Floats | None = None
+        self._value, self._correction = np.zeros(size), np.zeros(size)
+        self._values: list[Floats] = []
+        self._gradients: list[Floats] = []
 
-    @classmethod
-    def around(cls, origin: Floats, clusters: list[ClusterMap]) -> _Running:
-        zero = np.zeros_like(origin)
-        return cls(origin, zero, zero.copy(), [ClusterSums(each, origin.size) for each in clusters])
+    def add(self, scored: Scored, mass: tuple[Floats, Floats]) -> None:
+        value, gradient = scored.pieces(self._target)
+        if self._origin is None:
+            self._origin = value.mean(axis=0)
+        self._values.append(value - self._origin)
+        self._gradients.append(gradient)
+        self._value += mass[0] @ self._values[-1]
+        self._correction += mass[1] @ gradient
 
-    def add(self, value: Floats, gradient: Floats, *, mass: tuple[Floats, Floats], loadings: list[Loadings]) -> None:
-        centred = value - self.origin
-        self.value += mass[0] @ centred
-        self.correction += mass[1] @ gradient
-        pieces = np.concatenate([centred, gradient])
-        for sums, each in zip(self.sums, loadings, strict=True):
-            sums.add(each, pieces)
+    def pieces(self) -> Floats:
+        """(c + R, K) of the shard."""
+        return np.concatenate([*self._values, *self._gradients])
 
-    def close(self, target: Target, n_rows: int) -> OneStep:
-        items = ranked_items(target.graph)
-        shift = (self.value + self.correction) / n_rows
+    def clear(self) -> None:
+        self._values, self._gradients = [], []
+
+    def close(self, n_rows: int) -> OneStep:
+        items = ranked_items(self._target.graph)
+        origin = self._origin if self._origin is not None else np.zeros_like(self._value)
+        shift = (self._value + self._correction) / n_rows
         covariance = np.sum([each.total(shift) for each in self.sums], axis=0) / n_rows**2
         covariance = _semidefinite((covariance + covariance.T) / 2, len(self.sums) > 1)
-        estimate = Estimate((self.origin + shift)[items], covariance[np.ix_(items, items)], n_rows)
-        return OneStep(target, items, (self.origin + self.value / n_rows)[items], estimate)
+        estimate = Estimate((origin + shift)[items], covariance[np.ix_(items, items)], n_rows)
+        return OneStep(self._target, items, (origin + self._value / n_rows)[items], estimate)
 
 
 def _semidefinite(covariance: Floats, signed: bool) -> Floats:

@@ -92,8 +92,8 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
 
     A frequency N/E is shrunk to the one that the items' exposure on either side predicts, the more the less the pairs
     scatter around that prediction beyond chance. On battle boards pi × (share of offers eligible) sums to 1, one pair
-    an offer; on context boards pi is the chance that the pair is labelled in the offer. Floor: .1 / (eligible ordered
-    pairs).
+    an offer, before the floor of .1 / (eligible ordered pairs); on context boards pi is the chance that the pair is
+    labelled in the offer.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def exposure_counts(counts: Floats, offers: Floats) -> Floats:
 
 
 def _frequencies(counts: Floats, offers: Floats, total: float, *, unit: Unit) -> Floats:
-    """Shrunk, floored and, on battle boards, scaled to one pair an offer."""
+    """Shrunk, on battle boards scaled to one pair an offer, and floored."""
     expected = exposure_counts(counts, offers)
     prior = _prior_counts(counts, expected)
     # The larger of both counts decides: a pair seen often is believed although it was expected seldom.
@@ -146,10 +146,12 @@ def _frequencies(counts: Floats, offers: Floats, total: float, *, unit: Unit) ->
     shrunk = trust * counts + (1.0 - trust) * expected
     eligible = offers > 0
     pi = np.divide(shrunk, offers, out=np.zeros_like(shrunk), where=eligible)
-    pi = np.where(eligible, np.maximum(pi, FLOOR_SHARE / max(int(eligible.sum()), 1)), 0.0)
-    if unit == "battle":
-        pi = pi * total / max(float((pi * offers).sum()), FLOOR_SHARE)
-    return np.minimum(pi, 1.0)
+    drawn = float((pi * offers).sum())
+    if unit == "battle" and drawn > 0:
+        pi = pi * total / drawn
+    # After the scaling: room made for the floor would otherwise be taken from pairs that are seen.
+    floor = FLOOR_SHARE / max(int(eligible.sum()), 1)
+    return np.where(eligible, np.clip(pi, floor, 1.0), 0.0)
 
 
 def _prior_counts(counts: Floats, expected: Floats) -> float:
