@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from app.stats.errors import InvalidInput, NotConverged
 from app.stats.gars.graph import components
@@ -81,7 +81,8 @@ def fit_bradley_terry(counts: Floats, rule: Rule) -> BradleyTerryFit:
         raise NotConverged(gap, TOLERANCE)
     value, information = np.zeros(ranked.size), np.zeros(wins.shape)
     value[ranked] = scores
-    information[block] = _inverse(_information(scores, wins[block]))
+    if ranked.any():
+        information[block] = _inverse(_information(scores, wins[block]))
     between = np.outer(ranked, ranked) & ~np.eye(ranked.size, dtype=np.bool_)
     used = counts * between[:, :, None] * (rule.first + rule.second > 0)
     covariance = information @ _cell_scores(used, value, rule) @ information
@@ -122,7 +123,7 @@ def _identified(wins: Floats) -> tuple[Bools, Bools]:
     size = np.bincount(strong)
     if size.max(initial=0) < 2:
         return np.zeros(strong.size, dtype=np.bool_), votes.sum(axis=1) > 0
-    best = np.lexsort((np.arange(size.size), -size, -np.where(size > 1, inside, -1.0)))[0]
+    best = np.lexsort((np.arange(size.size), -size, -inside))[0]
     ranked: Bools = strong == best
     weak = components(votes > 0)
     tied: Bools = np.isin(weak, weak[ranked]) & ~ranked
@@ -130,7 +131,12 @@ def _identified(wins: Floats) -> tuple[Bools, Bools]:
 
 
 def _maximise(wins: Floats) -> tuple[Floats, float, int]:
-    """Newton's method with step halving from equal scores: scores that sum to 0, gap, steps."""
+    """Damped Newton from equal scores: scores that sum to 0, gap, steps.
+
+    Along a direction whose largest difference is β the curvature changes by at most a factor e^β per unit length, so a
+    step of log(1 + β)/β raises the likelihood from anywhere (Sun and Tran-Dinh 2019, generalised self-concordance) and
+    turns into a full Newton step near the maximum.
+    """
     scores = np.zeros(wins.shape[0])
     total = wins.sum(axis=1) + wins.sum(axis=0)
     gap = np.inf
@@ -141,25 +147,10 @@ def _maximise(wins: Floats) -> tuple[Floats, float, int]:
         if gap <= TOLERANCE and (gap == 0.0 or gap >= before / 4):
             return scores, gap, step
         move = _inverse(_information(scores, wins)) @ gradient
-        scores = _ascend(scores, move, gradient, wins)
+        reach = float(np.ptp(move))
+        scores = scores + move * (np.log1p(reach) / reach if reach > 0.0 else 1.0)
+        scores -= scores.mean()
     return scores, gap, MOST_STEPS
-
-
-def _ascend(scores: Floats, move: Floats, gradient: Floats, wins: Floats) -> Floats:
-    """The longest of move, move/2, … that raises the likelihood by a share of its slope."""
-    start, slope = _likelihood(scores, wins), float(gradient @ move)
-    length = 1.0
-    # Near the maximum the rise is below the rounding of the likelihood itself.
-    rounding = 1e-13 * abs(start)
-    while length > 1e-8 and _likelihood(scores + length * move, wins) < start + 1e-4 * length * slope - rounding:
-        length /= 2.0
-    moved = scores + length * move
-    centred: Floats = moved - moved.mean()
-    return centred
-
-
-def _likelihood(scores: Floats, wins: Floats) -> float:
-    return float((wins * log_expit(scores[:, None] - scores)).sum())
 
 
 def _gradient(scores: Floats, wins: Floats) -> Floats:
@@ -179,11 +170,15 @@ def _laplacian(weights: Floats) -> Floats:
 
 
 def _inverse(laplacian: Floats) -> Floats:
-    """Pseudo-inverse of a connected Laplacian."""
-    size = max(laplacian.shape[0], 1)
-    lift = np.trace(laplacian) / size**2 if size > 1 else 1.0
-    inverse: Floats = np.linalg.inv(laplacian + lift) - 1.0 / (lift * size**2)
-    return inverse
+    """Pseudo-inverse of a connected Laplacian, scaled to a unit diagonal first: its entries may span many orders."""
+    root = np.sqrt(laplacian.diagonal())
+    null = root / np.linalg.norm(root)
+    scaled = laplacian / np.outer(root, root) + np.outer(null, null)
+    inverse = np.linalg.inv(scaled) / np.outer(root, root)
+    # Any generalised inverse becomes the pseudo-inverse once rows and columns are centred.
+    inverse = inverse - inverse.mean(axis=0)
+    pseudo: Floats = inverse - inverse.mean(axis=1, keepdims=True)
+    return pseudo
 
 
 def _cell_scores(counts: Floats, value: Floats, rule: Rule) -> Floats:

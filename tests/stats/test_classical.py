@@ -148,20 +148,53 @@ def test_items_without_a_link_are_neither_ranked_nor_separated() -> None:
     assert fit.separated.tolist() == [False, False, False, False, True, False]
 
 
-@pytest.mark.parametrize("wins", [np.zeros((3, 3)), np.triu(np.full((3, 3), 5.0), 1), np.zeros((1, 1))])
+@pytest.mark.parametrize("wins", [np.zeros((3, 3)), np.triu(np.full((3, 3), 5.0), 1), np.zeros((1, 1)), np.eye(3)])
 def test_without_two_comparable_items_nobody_is_ranked(wins: Floats) -> None:
     fit = fit_bradley_terry(cells(wins), BINARY)
     assert not fit.ranked.any()
     assert not fit.estimate.value.any()
     assert not fit.estimate.covariance.any()
-    assert fit.separated.all() == bool(wins.any())
+    # Votes of an item against itself are no comparison.
+    assert fit.separated.tolist() == [np.triu(wins, 1).any()] * len(wins)
 
 
-def test_lopsided_counts_converge() -> None:
-    wins = np.array([[0, 1e6, 1e6], [1, 0, 1e6], [0.5, 1, 0]])
+@settings(deadline=None, max_examples=100)
+@given(seed=st.integers(0, 2**32 - 1), n_items=st.integers(3, 11))
+def test_counts_over_many_orders_of_magnitude_converge(seed: int, n_items: int) -> None:
+    rng = np.random.default_rng(seed)
+    wins = (
+        np.ceil(np.exp(np.minimum(rng.normal(0, 6, (n_items, n_items)), 14)) * 2)
+        / 2
+        * (rng.random((n_items,) * 2) < 0.3)
+    )
+    ring = np.arange(n_items), np.roll(np.arange(n_items), 1)
+    wins[ring] = np.ceil(np.exp(np.minimum(rng.normal(-2, 8, n_items), 14))) / 2
     fit = fit_bradley_terry(cells(wins), BINARY)
+    assert fit.ranked.all()
     assert fit.gap <= 1e-10
+    chance = expit(fit.estimate.value[:, None] - fit.estimate.value)
+    np.fill_diagonal(wins, 0.0)
+    met = wins + wins.T
+    np.testing.assert_allclose(wins.sum(axis=1), (met * chance).sum(axis=1), atol=2e-10 * met.sum(axis=1).max())
     assert np.isfinite(fit.estimate.covariance).all()
+
+
+def test_dropped_categories_count_for_nothing() -> None:
+    rule = Rule(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
+    votes = random_votes(np.random.default_rng(7), 500, 3, rule)
+    counts = count_cells(votes, 3, 3)
+    fit, decided = fit_bradley_terry(counts, rule), fit_bradley_terry(counts[:, :, :2], BINARY)
+    np.testing.assert_allclose(fit.estimate.value, decided.estimate.value, atol=1e-12)
+    np.testing.assert_allclose(fit.estimate.covariance, decided.estimate.covariance, atol=1e-12)
+    assert fit.estimate.n_rows == decided.estimate.n_rows < 500
+
+
+def test_two_way_clusters_leave_no_negative_variance() -> None:
+    outcome, row = np.array([0, 1, 1, 0]), np.arange(4)
+    votes = Votes(row, row * 0, row * 0 + 1, outcome, np.ones(4), row, np.ones(4))
+    fit = fit_bradley_terry(count_cells(votes, 2, 2), BINARY)
+    both = clustered(fit, votes, BINARY, np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    np.testing.assert_allclose(both.covariance, 0.0, atol=1e-15)
 
 
 def test_relabelling_permutes_the_scores() -> None:

@@ -116,6 +116,12 @@ def test_projection_returns_the_scores_of_an_exact_model() -> None:
     np.testing.assert_allclose(BradleyTerry().value(additive(scores, 0.4), Graph.complete(6)), expected, atol=1e-12)
 
 
+def test_inverse_laplacian_is_the_pseudo_inverse() -> None:
+    graph = random_graph(np.random.default_rng(8), 7)
+    laplacian = np.diag(graph.degree) - graph.edges
+    np.testing.assert_allclose(graph.laplacian_inverse, np.linalg.pinv(laplacian, hermitian=True), atol=1e-12)
+
+
 def test_projection_is_the_least_squares_fit() -> None:
     rng = np.random.default_rng(2)
     graph, p = random_graph(rng, 7), rng.uniform(0.1, 0.9, (1, 7, 7))

@@ -169,6 +169,13 @@ def test_chance_of_being_best_of_two_is_the_normal_one() -> None:
     np.testing.assert_array_equal(probability_best(estimate, seed=7), probability_best(estimate, seed=7))
 
 
+def test_what_moves_all_scores_alike_hides_no_difference() -> None:
+    estimate = Estimate(np.array([0.5, 0.0, 0.1]), 25.0 * np.ones((3, 3)) + 0.01 * np.eye(3), 100)
+    for kind in KINDS:
+        assert surely_better(estimate, kind=kind)[0].tolist() == [False, True, True]
+    assert (bands(estimate).lower < 0).all()
+
+
 def test_contrasts_carry_their_own_error() -> None:
     rng = np.random.default_rng(4)
     estimate = random_estimate(rng, 4, 4)

@@ -20,8 +20,6 @@ def against(estimate: Estimate, anchor: int) -> Estimate:
     """score_j - score_anchor with the covariance of these differences; the anchor itself is 0 without error."""
     covariance = estimate.covariance - estimate.covariance[anchor]
     covariance = covariance - covariance[:, [anchor]]
-    # Exact zeros for the anchor, whatever the rounding.
-    covariance[anchor] = covariance[:, anchor] = 0.0
     return Estimate(estimate.value - estimate.value[anchor], covariance, estimate.n_rows)
 
 
