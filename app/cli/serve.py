@@ -37,6 +37,7 @@ def api(data: Data = None, host: Host = None, port: Port = None) -> None:
         port=port or settings.server.port,
         log_level=settings.server.log_level,
         access_log=False,
+        log_config=None,
         timeout_graceful_shutdown=5,
     )
 

@@ -143,6 +143,8 @@ class PostgresServer:
         deadline = time.monotonic() + _ORPHANS_SECONDS
         while True:
             self._remove_stale()
+            if self.process is not None:
+                self.process.wait()
             self.process = spawn(command, log, account=self.state.account, prepare=prepare)
             try:
                 await_ready(self._ready, self.process, log, seconds=_START_SECONDS)

@@ -79,22 +79,25 @@ def is_running(pid: int, *, names: Sequence[str], folder: Path | None = None) ->
 
 
 def await_ready(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, *, seconds: float) -> None:
-    """Wait until `ready`, at most `seconds`.
+    """Wait until `ready`, at most `seconds`; a process that is not ready by then does not outlive the call.
 
     Raises
     ------
     NotStarted
-        when the process ends first, or time is up; the process is then killed.
+        when the process ends first, or time is up.
     """
     deadline = time.monotonic() + seconds
-    while not ready():
-        if process.poll() is not None:
-            raise NotStarted(f"it stopped with status {process.returncode}; {log} ends with\n{tail(log)}")
-        if time.monotonic() > deadline:
-            process.kill()
-            process.wait()
-            raise NotStarted(f"no answer within {seconds:.0f} s; {log} ends with\n{tail(log)}")
-        time.sleep(0.02)
+    try:
+        while not ready():
+            if process.poll() is not None:
+                raise NotStarted(f"it stopped with status {process.returncode}; {log} ends with\n{tail(log)}")
+            if time.monotonic() > deadline:
+                raise NotStarted(f"no answer within {seconds:.0f} s; {log} ends with\n{tail(log)}")
+            time.sleep(0.02)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
 
 
 def halt(pid: int, process: subprocess.Popen[bytes] | None, signals: Sequence[tuple[signal.Signals, float]]) -> None:

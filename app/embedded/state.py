@@ -105,6 +105,8 @@ def _make(state: State) -> None:
     if not state.root.exists():
         state.root.mkdir(parents=True, exist_ok=True)
         state.root.chmod(0o755 if state.account.switch else 0o700)
+    if not state.root.is_dir():
+        raise BadFolder(f"{state.root} is not a folder: choose another one with --data")
     require_way(state.account, state.root / "postgres")
     with state.lock("state"):
         state.logs.mkdir(exist_ok=True)

@@ -96,6 +96,8 @@ class ValkeyServer:
         return self.state.valkey / "valkey.conf"
 
     def _launch(self) -> None:
+        if self.process is not None:
+            self.process.wait()
         program = valkey_program(self.state)
         (self.state.valkey / "valkey.pid").unlink(missing_ok=True)
         self._configure()

@@ -107,6 +107,7 @@ def test_the_last_started_is_stopped_first(lines: list[str]) -> None:
     class Recorded(Program):
         def stop(self) -> None:
             lines.append(self.name)
+            super().stop()
 
     supervisor = Supervisor(lines.append, QUICK)
     for name in ("database", "api"):
