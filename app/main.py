@@ -16,6 +16,7 @@ from app.api import (
     boards,
     contexts,
     exclusions,
+    exports,
     items,
     jobs,
     judgements,
@@ -38,7 +39,7 @@ from app.settings import Settings, load_settings
 from app.web.routes import mount
 from app.web.service_reader import ServiceReader
 
-ROUTERS = (boards, items, contexts, votes, judgements, exclusions, rankings, jobs, keys, operations)
+ROUTERS = (boards, items, contexts, exports, votes, judgements, exclusions, rankings, jobs, keys, operations)
 DESCRIPTION = "Live rankings of models from preference votes: debiased, contextual, with simultaneous intervals."
 
 
@@ -70,6 +71,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         version=version("orthorank"),
         description=DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
     )
     app.state.ports = ports = Ports(

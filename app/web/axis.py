@@ -42,6 +42,11 @@ def decimals(spread: float) -> int:
     return 2 if spread <= 0 or not math.isfinite(spread) else min(6, max(0, 1 - math.floor(math.log10(spread))))
 
 
+def fewest_decimals(values: Sequence[float]) -> int:
+    """The fewest decimals, up to 6, that tell the values exactly enough."""
+    return next((n for n in range(6) if all(abs(round(value, n) - value) < 1e-9 for value in values)), 6)
+
+
 def number(value: float | None, digits: int) -> str:
     """A value with a true minus sign, or a dash where there is none."""
     if value is None:

@@ -8,7 +8,7 @@ from statistics import median
 from urllib.parse import urlsplit
 
 from app.web import words
-from app.web.axis import Axis, decimals, number, share
+from app.web.axis import Axis, decimals, fewest_decimals, number, share
 from app.web.choices import Choice, Menu, choices, query
 from app.web.reader import Answer
 
@@ -150,7 +150,7 @@ def _spread(rows: Sequence[Answer]) -> float:
 
 def _ticks(axis: Axis, settled: Mapping[str, str]) -> tuple[Tick, ...]:
     values = axis.ticks()
-    digits = decimals((values[1] - values[0]) * 5) if len(values) > 1 else 2
+    digits = fewest_decimals(values)
     reference = ELO_REFERENCE if settled["scale"] == "elo" else REFERENCE.get(settled["estimand"])
     return tuple(Tick(axis.percent(v), number(v, digits), v == reference) for v in values)
 

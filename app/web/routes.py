@@ -12,6 +12,7 @@ from app.web.leaderboard import Leaderboard, leaderboard
 from app.web.pages import HERE, Assets, Pages
 from app.web.pairs import PairsView, pairs_view
 from app.web.reader import Card, Reader
+from app.web.reference import groups
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -46,6 +47,11 @@ def home(reader: ReaderOf) -> Response:
 @router.get("/boards")
 def boards(pages: PagesOf, reader: ReaderOf) -> Response:
     return pages.answer("boards.html", boards=reader.public_boards())
+
+
+@router.get("/docs")
+def reference(request: Request, pages: PagesOf) -> Response:
+    return pages.answer("reference.html", groups=groups(request.app.openapi()))
 
 
 @router.get("/boards/{slug}")

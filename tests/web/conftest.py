@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Site]:
     """The pages over a fake service on a free port."""
-    app, reader = FastAPI(), FakeReader()
+    app, reader = FastAPI(docs_url=None), FakeReader()
     mount(app, reader)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)

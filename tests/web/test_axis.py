@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.web.axis import MARGIN, Axis, decimals, number, share
+from app.web.axis import MARGIN, Axis, decimals, fewest_decimals, number, share
 
 values = st.lists(st.floats(-1e4, 1e4), max_size=20)
 
@@ -44,3 +44,10 @@ def test_numbers_have_a_minus_and_no_negative_zero(value: float | None, expected
 )
 def test_small_chances_are_not_rounded_to_none(value: float | None, expected: str) -> None:
     assert share(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([-0.2, 0.0, 0.2], 1), ([0.25, 0.5], 2), ([800.0, 1000.0], 0), ([], 0)]
+)
+def test_ticks_have_no_more_decimals_than_they_need(values: list[float], expected: int) -> None:
+    assert fewest_decimals(values) == expected
