@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.formats.reading import contents_of, records_of
 
 from app.formats.plan import Request
 from app.formats.registry import MAPPED
 from app.formats.rows import BadRow, BrokenFile, UnusableFile
 from app.formats.sources.documents import array
 from app.formats.sources.opened import Opened
+from tests.formats.reading import contents_of, records_of
 
 Write = Callable[[str, str | bytes], Path]
 RECORDS = [{"left": "a", "right": "b", "note": "x"}, {"left": "c", "right": "d", "note": 'say "hi",\nthen\\ go [{}]'}]
