@@ -1,10 +1,10 @@
-"""Composition root of the background worker: the Celery application with its tasks, queues and schedule."""
+"""Composition root of the background worker: the Celery application with its tasks and queues."""
 
 from __future__ import annotations
 
 from celery import Celery
 
-from app.queue import QUICK, SLOW, SWEEP, open_celery
+from app.queue import QUICK, SLOW, open_celery
 from app.settings import Settings
 from workers.refit import install
 
@@ -12,7 +12,7 @@ QUEUES = (QUICK, SLOW)
 
 
 def create_worker(settings: Settings) -> Celery:
-    """Join the parts. Worker and beat both run this application.
+    """Join the parts.
 
     Raises
     ------
@@ -22,12 +22,7 @@ def create_worker(settings: Settings) -> Celery:
     if settings.redis.url is None:
         raise ValueError("a worker needs the URL of Redis")
     celery = open_celery(settings.redis.url)
-    celery.conf.update(
-        worker_prefetch_multiplier=1,
-        worker_hijack_root_logger=False,
-        worker_redirect_stdouts=False,
-        beat_schedule=_schedule(settings.worker.sweep_seconds),
-    )
+    celery.conf.update(worker_prefetch_multiplier=1, worker_hijack_root_logger=False, worker_redirect_stdouts=False)
     install(celery, settings)
     return celery
 
@@ -43,13 +38,3 @@ def worker_arguments(settings: Settings) -> list[str]:
         "--without-gossip",
         "--without-mingle",
     ]
-
-
-def beat_arguments(settings: Settings) -> list[str]:
-    """Return the arguments of the beat: it remembers nothing, so that no crash can spoil its memory."""
-    return ["beat", "--scheduler=celery.beat:Scheduler", f"--loglevel={settings.server.log_level}"]
-
-
-def _schedule(seconds: float) -> dict[str, object]:
-    # A sweep that waited longer than the next one takes is of no use: it goes away by itself.
-    return {"sweep": {"task": SWEEP, "schedule": seconds, "options": {"expires": 2 * seconds}}}

@@ -20,7 +20,8 @@ from app.settings import SettingsError
 MODULES = {
     "app.cli.up": ("up",),
     "app.cli.serve": ("env", "api", "migrate"),
-    "app.cli.worker": ("worker", "beat"),
+    "app.cli.worker": ("worker",),
+    "app.cli.beat": ("beat",),
     "app.cli.doctor": ("doctor",),
     "app.cli.keys": ("key",),
     "app.cli.refit": ("refit",),

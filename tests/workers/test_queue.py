@@ -1,0 +1,29 @@
+"""Messages wake workers; a broker that is away costs a warning."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from redis import Redis
+
+from app.queue import REFIT, SLOW, CeleryQueue, open_celery
+
+
+def test_a_refit_is_sent_to_the_slow_queue(redis_url: str) -> None:
+    CeleryQueue(open_celery(redis_url)).refit(7)
+    with Redis.from_url(redis_url) as client:
+        message = json.loads(client.lpop(SLOW))
+    assert message["headers"]["task"] == REFIT
+    assert message["headers"]["argsrepr"] == "(7,)"
+
+
+def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        CeleryQueue(open_celery("redis://127.0.0.1:1/0")).refit(7)
+    assert "the next sweep makes up for it" in caplog.text
+
+
+def test_a_unix_socket_gets_the_name_that_celery_knows() -> None:
+    assert open_celery("unix:///run/redis.sock?db=2").conf.broker_url == "redis+socket:///run/redis.sock?virtual_host=2"
