@@ -20,6 +20,7 @@ from app.db.judgements import JudgementRepository
 from app.db.keys import KeyRepository
 from app.db.snapshots import SnapshotRepository
 from app.db.votes import VoteRepository
+from app.domain.errors import Unavailable
 
 T = TypeVar("T")
 ATTEMPTS = 8
@@ -65,7 +66,7 @@ class UnitOfWork:
 
     def attempt(self, action: Callable[[], T]) -> T:
         """Run `action` in a savepoint, again from its start where another writer came in between."""
-        for _ in range(ATTEMPTS - 1):
+        for _ in range(ATTEMPTS):
             try:
                 with self.session.begin_nested():
                     return action()
@@ -74,8 +75,7 @@ class UnitOfWork:
             except OperationalError as error:
                 if not isinstance(error.orig, DeadlockDetected):
                     raise
-        with self.session.begin_nested():
-            return action()
+        raise Unavailable("busy", "other writers keep changing the same rows")
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run `action` once the transaction is durable: messages never announce what may still be undone."""

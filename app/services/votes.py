@@ -71,7 +71,9 @@ def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainErro
     _create_items(uow, board, going)
     going = _place(uow, board, going)
     slots = {slot for row in going if (slot := row.slot) is not None}
-    going = settle_slots(going, uow.votes.heads(board.id, slots) if slots else {}, revotes=board.config.votes.revotes)
+    placed = going
+    going = settle_slots(placed, uow.votes.heads(board.id, slots) if slots else {}, revotes=board.config.votes.revotes)
+    _check_refused(uow, board, placed)
     if going:
         _insert(uow, board, going, now)
     return [outcome_of(row) for row in rows]
@@ -195,6 +197,13 @@ def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
     for row, context, offer in named:
         if context is not None and offer is not None:
             row.offer_id = offers[context, offer]
+
+
+def _check_refused(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
+    """Start again where a refused vote is no second vote but the same one, stored since its id was looked for."""
+    refused = [row.client_id for row in rows if row.result is not None and row.ballot.id is not None]
+    if refused and uow.votes.digests(board.id, refused):
+        raise Collision
 
 
 def _insert(uow: UnitOfWork, board: Board, rows: Sequence[Row], now: datetime) -> None:
