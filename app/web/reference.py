@@ -26,6 +26,7 @@ class Field:
 class Operation:
     method: str
     path: str
+    brief: str
     meaning: str
     fields: tuple[Field, ...]
 
@@ -53,7 +54,8 @@ def _operation(document: Document, method: str, path: str, operation: Document) 
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     fields = [] if body is None else list(_body(document, body))
     meaning = operation.get("description") or operation.get("summary") or ""
-    return Operation(method.upper(), path, meaning, tuple(parameters + fields))
+    brief = meaning.partition(". ")[0].partition("\n")[0].rstrip(".")
+    return Operation(method.upper(), path, brief, meaning, tuple(parameters + fields))
 
 
 def _parameter(document: Document, parameter: Document) -> Field:
