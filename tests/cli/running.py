@@ -48,4 +48,4 @@ def bare_environment() -> dict[str, str]:
 def orthorank(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "app.cli", *words]
     environment = {**bare_environment(), "COLUMNS": "200", **variables}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=300)
