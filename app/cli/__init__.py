@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import typer
+from sqlalchemy.exc import OperationalError
 
 from app.cli.options import NotConnected
 from app.cli.supervisor import GaveUp
@@ -24,6 +25,8 @@ MODULES = {
     "app.cli.beat": ("beat",),
     "app.cli.doctor": ("doctor",),
     "app.cli.keys": ("key",),
+    "app.cli.exports": ("export",),
+    "app.cli.imports": ("import",),
     "app.cli.refit": ("refit",),
     "app.cli.simulate": ("simulate",),
     "app.cli.experiments": ("experiment",),
@@ -39,6 +42,9 @@ def main() -> None:
         _fail(error, USAGE)
     except (EmbeddedError, NotConnected, GaveUp) as error:
         _fail(error, FAILED)
+    except OperationalError as error:
+        print(f"orthorank: the database does not answer as it should: {error.orig}", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 def _commands(words: list[str]) -> typer.Typer:

@@ -14,7 +14,7 @@ from app.db.schema import Base, Dated, Numbered, OnBoard
 
 
 class Board(Numbered, Dated, Base):
-    """A leaderboard; deleting one only dates its `deleted_at`."""
+    """A leaderboard; deleting one only dates its `deleted_at`. No answer ever holds `salt`: it renames voters."""
 
     __tablename__ = "boards"
 
@@ -24,6 +24,7 @@ class Board(Numbered, Dated, Base):
     config: Mapped[dict[str, Any]]
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
     deleted_at: Mapped[datetime | None]
+    salt: Mapped[UUID] = mapped_column(server_default=func.gen_random_uuid())
 
     __table_args__ = (Index(None, "slug", unique=True, postgresql_where=text("deleted_at IS NULL")),)
 

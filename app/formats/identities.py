@@ -11,6 +11,9 @@ import orjson
 from app.formats.rows import VoteRow
 
 UUID_LENGTH = 36
+RESERVED, VERSION_5 = (0xF000 << 64) | (0xC000 << 48), (0x5000 << 64) | (0x8000 << 48)
+"""The bits of a UUID that name its version and variant (RFC 9562)."""
+
 ID_AND_TIMES = VoteRow._fields.index("id")
 
 
@@ -51,7 +54,8 @@ class Identities:
             yield self._hashed(b"row:%b:%d" % (own.bytes, number)) if number else own
 
     def _hashed(self, content: bytes) -> UUID:
-        return UUID(bytes=sha1(self._namespace + content, usedforsecurity=False).digest()[:16], version=5)
+        digest = sha1(self._namespace + content, usedforsecurity=False).digest()
+        return UUID(int=int.from_bytes(digest[:16]) & ~RESERVED | VERSION_5)
 
 
 def _as_uuid(name: str) -> UUID | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Literal
 
 from app.formats.format import Format
 
@@ -75,6 +76,8 @@ ORTHORANK = Format(
 )
 """What `export` writes."""
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {each.name: each for each in (ARENA, ARENA_140K, MTBENCH, ORTHORANK, MAPPED)}
+FormatName = Literal["arena", "arena-140k", "mtbench", "orthorank", "map"]
+
+FORMATS: Mapping[FormatName, Format] = MappingProxyType(
+    {"arena": ARENA, "arena-140k": ARENA_140K, "mtbench": MTBENCH, "orthorank": ORTHORANK, "map": MAPPED}
 )

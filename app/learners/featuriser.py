@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from app.learners.archive import pack, unpack
+from app.stats.errors import InvalidInput
 from app.stats.types import Floats
 
 Documents = Sequence[Mapping[str, Any]]
@@ -54,7 +56,7 @@ class Levels:
     @classmethod
     def fit(cls, values: Sequence[Any]) -> Levels:
         """The levels that occur, sorted; the most frequent where there are too many."""
-        names, counts = np.unique(np.array([v for v in values if v is not None], dtype=object), return_counts=True)
+        names, counts = np.unique(np.array(_strings(values), dtype=object), return_counts=True)
         order = np.lexsort((np.arange(names.size), -counts))[:MOST_LEVELS]
         return cls(tuple(sorted(str(name) for name in names[order])))
 
@@ -124,17 +126,14 @@ class Texts:
     @classmethod
     def fit(cls, values: Sequence[Any], dimensions: int) -> Texts:
         """Terms and directions; none where no text has a word."""
-        known = [value for value in values if value is not None]
+        known = _strings(values)
         vectoriser = TfidfVectorizer(max_features=MOST_TERMS, sublinear_tf=True)
         try:
             weights = vectoriser.fit_transform(known)
         except ValueError:
             return cls((), np.zeros(0), np.zeros((0, 0)), np.ones(1))
         terms = tuple(str(term) for term in vectoriser.get_feature_names_out())
-        columns = min(dimensions, len(terms), len(known))
-        components = np.eye(len(terms))
-        if columns < len(terms):
-            components = TruncatedSVD(columns, random_state=SEED).fit(weights).components_
+        components = _directions(weights, min(dimensions, len(terms), len(known)))
         spread = float((weights @ components.T).std())
         return cls(terms, np.asarray(vectoriser.idf_), components, np.array([spread or 1.0]))
 
@@ -216,6 +215,25 @@ def _restored(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Floats]
             return Numbers(arrays["mean"], arrays["scale"])
 
 
+def _strings(values: Sequence[Any]) -> list[str]:
+    """The values that are there."""
+    known = [value for value in values if value is not None]
+    if not all(isinstance(value, str) for value in known):
+        raise InvalidInput("a categorical or text feature holds something else than strings")
+    return known
+
+
+def _directions(weights: csr_matrix, columns: int) -> Floats:
+    """(columns, terms) main directions of the weights (texts, terms)."""
+    if columns == weights.shape[1]:
+        return np.eye(columns)
+    with np.errstate(invalid="ignore"):  # equal texts have no variance that a direction could explain
+        directions: Floats = TruncatedSVD(columns, random_state=SEED).fit(weights).components_
+    return directions
+
+
 def _matrix(values: Sequence[Any], width: int) -> Floats:
-    rows = [np.atleast_1d(np.asarray(value, dtype=np.float64)) for value in values]
-    return np.array(rows).reshape(len(values), width)
+    try:
+        return np.array(values, dtype=np.float64).reshape(len(values), width)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"a numeric or vector feature holds something else than {width} numbers") from error

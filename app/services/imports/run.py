@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from time import monotonic
 
 from app.domain.boards import BoardConfig
@@ -45,22 +46,27 @@ def run(open_unit: OpenUnit, order: Order, watcher: Watcher) -> Summary:
         summary = Summary(board.slug, new_board=found is None)
         create_items = order.create_items or board.config.open_items
         writer = BatchWriter(open_unit, board, create_items=create_items, summary=summary)
-        _Import(reader, writer, summary, watcher).take(records, file)
+        with ThreadPoolExecutor(1) as pool:
+            _Import(reader, writer, summary=summary, watcher=watcher, pool=pool).take(records, file)
     summary.seconds = monotonic() - started
     return summary
 
 
 class _Import:
-    """One file on its way to one board: rows gather until they make a batch."""
+    """One file on its way to one board: while a batch is written, the rows of the next are read."""
 
-    def __init__(self, reader: Reader, writer: BatchWriter, summary: Summary, watcher: Watcher) -> None:
+    def __init__(
+        self, reader: Reader, writer: BatchWriter, *, summary: Summary, watcher: Watcher, pool: Executor
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._summary = summary
         self._watcher = watcher
+        self._pool = pool
         self._identities = Identities(summary.board)
         self._votes: list[LinedVote] = []
         self._judgements: list[LinedJudgement] = []
+        self._written: Future[list[Reject]] | None = None
 
     def take(self, records: Iterator[Located], file: Opened) -> None:
         """Import every record; where the file breaks, those before."""
@@ -70,6 +76,7 @@ class _Import:
         except BrokenFile as error:
             self._summary.broken = str(error)
         self._flush(file)
+        self._settle()
 
     def _take_one(self, located: Located, file: Opened) -> None:
         line, record = located
@@ -99,16 +106,21 @@ class _Import:
                 self._flush(file)
 
     def _flush(self, file: Opened) -> None:
-        """Write what has gathered."""
-        rejects: list[Reject] = []
-        if self._votes:
-            rejects += self._writer.votes(self._votes)
-        if self._judgements:
-            rejects += self._writer.judgements(self._judgements)
-        self._votes, self._judgements = [], []
-        for reject in rejects:
-            self._watcher.rejected(reject)
+        """Hand over what has gathered, once the batch before it is written."""
+        self._settle()
         self._watcher.advanced(file.position, file.size)
+        self._written = self._pool.submit(self._write, self._votes, self._judgements)
+        self._votes, self._judgements = [], []
+
+    def _write(self, votes: list[LinedVote], judgements: list[LinedJudgement]) -> list[Reject]:
+        rejects = self._writer.votes(votes) if votes else []
+        return [*rejects, *(self._writer.judgements(judgements) if judgements else [])]
+
+    def _settle(self) -> None:
+        """Wait for the batch that is being written, and tell what it refused."""
+        if self._written is not None:
+            for reject in self._written.result():
+                self._watcher.rejected(reject)
 
 
 def _reader(made: plan.Plan, config: BoardConfig) -> Reader:

@@ -1,0 +1,186 @@
+"""Boards on which little or nothing can be known: a refit, statuses, never a 500 and never a NaN."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from tests.api.conftest import BoardCaller
+from tests.refitting import FEATURES, Bench, ballots
+
+ITEMS = ("ada", "bell", "curie", "dirac")
+Make = Callable[..., BoardCaller]
+ESTIMANDS = ("bt", "borda", "rc", "threshold", "robust")
+
+
+@pytest.fixture(scope="module")
+def bench(database: Engine) -> Bench:
+    return Bench(database)
+
+
+def answers(board: BoardCaller) -> Iterator[dict[str, Any]]:
+    """Every ranking of the board: none fails, and none holds what is no number."""
+    queries = [f"estimand={e}&pairs={p}" for e in ESTIMANDS for p in ("auto", "all", "observed")]
+    queries += [f"estimator=plugin&estimand={e}" for e in ESTIMANDS]
+    for query in [*queries, "estimator=classical", "scale=elo", "from=2001-01-01T00:00:00Z"]:
+        answer = board("GET", f"/rankings?{query}")
+        assert answer.status_code == 200, (query, answer.text)
+        yield strict(answer.text)
+    pairs = board("GET", "/pairs")
+    assert pairs.status_code == 200
+    strict(pairs.text)
+
+
+def strict(text: str) -> dict[str, Any]:
+    """The document, if every number in it is one."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    document: dict[str, Any] = json.loads(text, parse_constant=refuse)
+    return document
+
+
+def refitted(board: BoardCaller, bench: Bench, *votes: dict[str, Any]) -> dict[str, Any]:
+    """The default ranking after these votes; every other one is looked at too."""
+    if votes:
+        assert {row["status"] for row in board.batch(*votes)} == {"created"}
+    bench.refit(board.slug)
+    list(answers(board))
+    document: dict[str, Any] = board("GET", "/rankings").json()
+    return document
+
+
+def by_item(document: dict[str, Any], field: str) -> dict[str, Any]:
+    return {row["item"]: row[field] for row in document["rankings"]}
+
+
+def test_no_votes_at_all(make_board: Make, bench: Bench) -> None:
+    document = refitted(make_board(items=ITEMS), bench)
+    assert document["status"] == "few_votes"
+    assert set(by_item(document, "score").values()) == {None}
+
+
+@pytest.mark.parametrize("items", [(), ("ada",)])
+def test_fewer_than_two_items(make_board: Make, bench: Bench, items: tuple[str, ...]) -> None:
+    document = refitted(make_board(items=items), bench)
+    assert [row["item"] for row in document["rankings"]] == list(items)
+
+
+def test_two_items(make_board: Make, bench: Bench) -> None:
+    document = refitted(make_board(items=ITEMS[:2]), bench, *ballots(ITEMS[:2], 100, seed=1))
+    assert document["status"] == "ok"
+    assert [row["rank"] for row in document["rankings"]] == [1, 2]
+
+
+def test_three_votes(make_board: Make, bench: Bench) -> None:
+    document = refitted(make_board(items=ITEMS[:3]), bench, *ballots(ITEMS[:3], 3, seed=2))
+    assert document["status"] in ("few_contexts", "disconnected", "extrapolated")
+    assert set(by_item(document, "status").values()) <= {"few_votes", "separated", "disconnected"}
+
+
+def test_one_vote(make_board: Make, bench: Bench) -> None:
+    refitted(make_board(items=ITEMS), bench, *ballots(ITEMS, 1, seed=2))
+
+
+def test_an_item_without_votes(make_board: Make, bench: Bench) -> None:
+    document = refitted(make_board(items=ITEMS), bench, *ballots(ITEMS[:3], 200, seed=3))
+    assert document["status"] == "disconnected"
+    assert by_item(document, "status")["dirac"] == "disconnected"
+    assert by_item(document, "score")["dirac"] is None
+    assert by_item(document, "rank")["ada"] == 1
+
+
+@pytest.mark.parametrize("outcome", ["left", "tie", "both_bad"])
+def test_one_outcome_only(make_board: Make, bench: Bench, outcome: str) -> None:
+    votes = [vote | {"outcome": outcome} for vote in ballots(ITEMS, 150, seed=4)]
+    document = refitted(make_board(items=ITEMS, features=FEATURES), bench, *votes)
+    assert len(document["rankings"]) == 4
+
+
+def test_binary_outcomes_and_one_that_is_dropped(make_board: Make, bench: Bench) -> None:
+    outcomes = [{"name": "left", "first": 1, "second": 0}, {"name": "right", "first": 0, "second": 1}]
+    dropped = {"name": "skip", "first": 0, "second": 0}
+    votes = [
+        v | {"outcome": "skip" if v["outcome"] in ("tie", "both_bad") else v["outcome"]}
+        for v in ballots(ITEMS, 200, seed=5)
+    ]
+    document = refitted(make_board(items=ITEMS, outcomes=[*outcomes, dropped]), bench, *votes)
+    assert document["rankings"][0]["item"] == "ada"
+
+
+def test_a_disconnected_graph_ranks_the_larger_group(make_board: Make, bench: Bench) -> None:
+    votes = ballots(ITEMS[:2], 60, seed=6) + ballots(ITEMS[2:], 20, seed=7)
+    document = refitted(make_board(items=ITEMS, propensity="estimated"), bench, *votes)
+    assert document["status"] == "disconnected"
+    assert by_item(document, "status") == {
+        "ada": "ok",
+        "bell": "ok",
+        "curie": "disconnected",
+        "dirac": "disconnected",
+    }
+    assert by_item(document, "score")["curie"] is None
+
+
+def test_an_undefeated_item_is_separated(make_board: Make, bench: Bench) -> None:
+    votes = ballots(ITEMS, 300, seed=8)
+    for vote in votes:
+        if "ada" in (vote["left"], vote["right"]):
+            vote["outcome"] = "left" if vote["left"] == "ada" else "right"
+    board = make_board(items=ITEMS)
+    document = refitted(board, bench, *votes)
+    assert by_item(document, "status")["ada"] == "separated"
+    assert by_item(document, "rank")["ada"] == 1
+    classical = board("GET", "/rankings?estimator=classical").json()
+    assert (by_item(classical, "score")["ada"], by_item(classical, "status")["ada"]) == (None, "separated")
+    assert by_item(classical, "score")["bell"] is not None
+
+
+def test_sixty_items_on_a_battle_board(make_board: Make, bench: Bench) -> None:
+    items = tuple(f"m{n:02}" for n in range(60))
+    board = make_board(items=items)
+    document = refitted(board, bench, *ballots(items, 1000, seed=9))
+    assert document["status"] in ("ok", "few_votes")
+    assert document["pairs"] == "observed"
+    everything = board("GET", "/rankings?pairs=all").json()
+    assert everything["status"] == "extrapolated"
+    assert by_item(document, "rank")["m00"] <= 15
+
+
+def test_no_features_and_features_that_are_missing(make_board: Make, bench: Bench) -> None:
+    votes = ballots(ITEMS, 200, seed=10, contexts=100)
+    bare = [{**v, "context": {"id": v["context"]["id"]}} for v in votes]
+    kinds = [*FEATURES, {"name": "prompt", "kind": "text"}, {"name": "at", "kind": "vector", "dimensions": 2}]
+    assert refitted(make_board(items=ITEMS), bench, *bare)["rankings"][0]["item"] == "ada"
+    assert refitted(make_board(items=ITEMS, features=kinds), bench, *votes)["rankings"][0]["item"] == "ada"
+
+
+@pytest.mark.parametrize("unit", ["battle", "context"])
+@pytest.mark.parametrize("propensity", ["logged", "estimated"])
+def test_every_vote_excluded(make_board: Make, bench: Bench, unit: str, propensity: str) -> None:
+    board = make_board(items=ITEMS, unit=unit, propensity=propensity)
+    board.batch(*ballots(ITEMS, 20, seed=11, contexts=10, voters=5))
+    board("POST", "/exclusions", {"filter": {"voter_type": "human"}, "reason": "bot"})
+    document = refitted(board, bench)
+    assert document["votes_excluded"] == {"bot": 20}
+    assert document["votes"] == 0
+
+
+def test_one_pair_in_one_order(make_board: Make, bench: Bench) -> None:
+    votes = [v for v in ballots(ITEMS[:2], 100, seed=12) if v["left"] == "ada"]
+    document = refitted(make_board(items=ITEMS[:2], propensity="estimated"), bench, *votes)
+    assert by_item(document, "rank") == {"ada": 1, "bell": 2}
+
+
+def test_all_pairs_in_one_context_by_one_voter(make_board: Make, bench: Bench) -> None:
+    votes = [
+        {"left": a, "right": b, "outcome": "left", "voter": "v", "context": {"id": "p"}}
+        for a, b in permutations(ITEMS, 2)
+    ]
+    document = refitted(make_board(items=ITEMS, unit="context", cluster="both"), bench, *votes)
+    assert document["status"] != "ok"
