@@ -91,6 +91,7 @@ def test_relabelling_items_permutes_the_answer(seed: int, n_items: int, chosen: 
     np.testing.assert_allclose(chosen.value(p[:, new][:, :, new], other), chosen.value(p, graph)[:, new], atol=1e-12)
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_items=st.integers(2, 9))
 def test_shares_of_a_pair_sum_to_one(seed: int, n_items: int) -> None:
     rng = np.random.default_rng(seed)
