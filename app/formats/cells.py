@@ -161,10 +161,12 @@ def _words(longest: int) -> Callable[[Any, str], str | None]:
     return parse
 
 
+level, prose = _words(LONGEST_LEVEL), _words(LONGEST_TEXT)
+
 PARSERS: dict[FeatureKind, Callable[[Any, str], Any]] = {
-    "categorical": _words(LONGEST_LEVEL),
+    "categorical": level,
     "numeric": number,
-    "text": _words(LONGEST_TEXT),
+    "text": prose,
     "vector": vector,
 }
 
