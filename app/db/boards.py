@@ -8,6 +8,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
 from app.db.models import Context, Vote
 from app.domain.boards import Board, BoardConfig, from_document, to_document
@@ -36,6 +37,13 @@ class BoardRepository:
         row = self._session.get(BoardRow, board_id)
         return None if row is None else _board(row)
 
+    def fresh(self, board: Board) -> Board:
+        """The board as it is now: the same one unless it was changed since it was read."""
+        changed_at = self._session.scalar(select(BoardRow.updated_at).where(BoardRow.id == board.id))
+        if changed_at == board.updated_at:
+            return board
+        return _board(self._session.get_one(BoardRow, board.id, populate_existing=True))
+
     def list(self, board_ids: Sequence[int] | None = None) -> list[Board]:
         """All boards, or those of these numbers, by slug."""
         query = select(BoardRow).where(BoardRow.deleted_at.is_(None)).order_by(BoardRow.slug)
@@ -43,11 +51,10 @@ class BoardRepository:
             query = query.where(BoardRow.id.in_(board_ids))
         return [_board(row) for row in self._session.scalars(query)]
 
-    def lock(self, slug: str) -> Board | None:
-        """The board of this slug, held against other changes of it until the transaction ends."""
-        query = select(BoardRow).where(BoardRow.slug == slug, BoardRow.deleted_at.is_(None))
-        row = self._session.scalars(query.with_for_update(key_share=True)).one_or_none()
-        return None if row is None else _board(row)
+    def lock(self, board: Board) -> Board:
+        """The board as it is now, held against other changes of it and against votes until the transaction ends."""
+        hold(self._session, Lock.VOTES, board.id)
+        return _board(self._session.get_one(BoardRow, board.id, populate_existing=True))
 
     def save(self, board: Board) -> Board:
         """Write a changed board back."""

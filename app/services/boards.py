@@ -27,7 +27,7 @@ def find(uow: UnitOfWork, slug: str) -> Board:
     """The board of this slug."""
     board = uow.boards.find(slug)
     if board is None:
-        raise _missing(slug)
+        raise Missing("unknown-board", f"there is no board {slug!r}", got=slug)
     return board
 
 
@@ -42,9 +42,7 @@ def visible(uow: UnitOfWork, caller: Caller | None) -> list[Board]:
 
 def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any]) -> Board:
     """Merge a patch into a board and commit; refused where stored votes would change their meaning."""
-    board = uow.boards.lock(slug)
-    if board is None:
-        raise _missing(slug)
+    board = uow.boards.lock(find(uow, slug))
     if patch.get("slug", slug) != slug:
         raise Invalid("slug-fixed", "a board keeps its slug", path="slug", expected=slug, got=patch["slug"])
     draft = parse(DRAFT, merge({**public_document(board)}, {**patch, "slug": slug}))
@@ -61,7 +59,3 @@ def delete(uow: UnitOfWork, board: Board) -> None:
     """End a board and commit; its votes stay stored."""
     uow.boards.delete(board.id)
     uow.commit()
-
-
-def _missing(slug: str) -> Missing:
-    return Missing("unknown-board", f"there is no board {slug!r}", got=slug)

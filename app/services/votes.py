@@ -29,7 +29,8 @@ def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError
     now : the time of votes that bring none, and the day in which votes per voter are counted.
     """
     uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
-    results = uow.attempt(lambda: _settle(uow, board, ballots, now))
+    current = uow.boards.fresh(board)
+    results = uow.attempt(lambda: _settle(uow, current, ballots, now))
     uow.commit()
     return results
 

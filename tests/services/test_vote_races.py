@@ -24,7 +24,7 @@ from app.db.locks import Lock, hold
 from app.db.unit_of_work import ATTEMPTS, Collision, UnitOfWork
 from app.domain.ballots import Ballot, ContextRef
 from app.domain.boards import Board, BoardDraft, Voting
-from app.domain.errors import Unavailable
+from app.domain.errors import Conflict, Unavailable
 from app.domain.votes import Result
 from app.services import boards, votes
 
@@ -172,6 +172,29 @@ def test_a_watermark_waits_for_every_vote_below_it(open_work: Open, database: En
             votes.record(first, board, [ballot(1)], now=datetime.now(UTC))
             waiting.result(timeout=5)
             assert stored(database, board) == 1
+
+
+def test_a_change_of_outcomes_waits_for_votes_on_their_way(open_work: Open) -> None:
+    board = make_board(open_work)
+    with open_work() as voting, open_work() as changing, ThreadPoolExecutor(1) as pool:
+        voting.votes.lock(board.id, counted=False)
+        change = pool.submit(boards.change, changing, board.slug, {"outcomes": "binary"})
+        assert not wait([change], timeout=0.3).done
+        votes.record(voting, board, [ballot(1)], now=datetime.now(UTC))
+        with pytest.raises(Conflict, match="outcomes"):
+            change.result(timeout=5)
+
+
+def test_a_vote_is_read_by_the_outcomes_in_force(open_work: Open, database: Engine) -> None:
+    board = make_board(open_work)
+    swapped = [{"name": "right", "first": 0, "second": 1}, {"name": "left", "first": 1, "second": 0}]
+    with open_work() as work:
+        assert boards.find(work, board.slug).config.categories[0].name == "left"
+        with open_work() as other:
+            boards.change(other, board.slug, {"outcomes": swapped})
+        results = votes.record(work, board, [ballot(1), ballot(2, outcome="tie")], now=datetime.now(UTC))
+    assert [result.status for result in results] == ["created", "rejected"]
+    assert stored(database, board, "max(outcome)") == 1
 
 
 def test_deadlocks_are_tried_again(open_work: Open, database: Engine) -> None:
