@@ -163,7 +163,7 @@ def test_no_features_and_features_that_are_missing(make_board: Make, bench: Benc
 @pytest.mark.parametrize("unit", ["battle", "context"])
 @pytest.mark.parametrize("propensity", ["logged", "estimated"])
 def test_every_vote_excluded(make_board: Make, bench: Bench, unit: str, propensity: str) -> None:
-    board = make_board(items=ITEMS, unit=unit, propensity=propensity)
+    board = make_board(items=ITEMS, unit=unit, propensity=propensity, features=FEATURES)
     board.batch(*ballots(ITEMS, 20, seed=11, contexts=10, voters=5))
     board("POST", "/exclusions", {"filter": {"voter_type": "human"}, "reason": "bot"})
     document = refitted(board, bench)

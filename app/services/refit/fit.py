@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from app.domain.boards import BoardConfig
+from app.services.refit.balance import balance_of, described
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels, fit_folds
 from app.services.refit.frame import Frame, frame_of
@@ -18,8 +19,6 @@ from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
-from app.stats.debias.balance import Balance, check_balance, drawable_pairs
-from app.stats.debias.propensity import eligible_rows
 from app.stats.types import Bools, Floats, Sample
 
 LEAST_SEGMENT = 30
@@ -67,7 +66,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         whole, covariates, config.learner, folds=config.folds, processes=processes, told=lambda: told(next(steps))
     )
     stored = Stored(frame, covariates, levels_of(inputs.contexts.features, config))
-    balance = _balance(frame, whole)
+    balance = balance_of(frame, whole)
     scorer = Scorer(frame, models.mu, estimands_of(config), balance is None or balance.consistent)
     segments = dict(segment_votes(stored))
     ranked = ["", *sorted(name for name, votes in segments.items() if votes >= LEAST_SEGMENT)]
@@ -80,7 +79,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         **_counts(inputs, frame),
         "propensity": frame.kind,
         "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
-        "balance": None if balance is None else _described(balance, frame),
+        "balance": None if balance is None else described(balance, frame),
         "learner": _learner(models, whole, config.learner),
         "segments": segments,
     }
@@ -103,24 +102,6 @@ def rows_of(stored: Stored, segment: str) -> Bools:
     name, _, level = segment.partition(":")
     patterns = np.array([each == level for each in stored.levels[name]], dtype=np.bool_)
     return patterns[stored.frame.sample.pattern]
-
-
-def _balance(frame: Frame, whole: Sample) -> Balance | None:
-    if not len(whole.votes):
-        return None
-    return check_balance(whole, drawable_pairs(whole, eligible_rows(frame.exposure)))
-
-
-def _described(balance: Balance, frame: Frame) -> dict[str, Any]:
-    worst = int(np.abs(balance.z).argmax()) if balance.z.size else -1
-    group = [frame.items[member] if member >= 0 else None for member in balance.members[worst]] if worst >= 0 else []
-    return {
-        "consistent": balance.consistent,
-        "largest_z": balance.largest,
-        "threshold": balance.threshold,
-        "groups": int(balance.z.size),
-        "worst": group,
-    }
 
 
 def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:
