@@ -234,6 +234,6 @@ def _directions(weights: csr_matrix, columns: int) -> Floats:
 
 def _matrix(values: Sequence[Any], width: int) -> Floats:
     try:
-        return np.array(values, dtype=np.float64).reshape(len(values), width)
+        return np.array([np.atleast_1d(value) for value in values], dtype=np.float64).reshape(len(values), width)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"a numeric or vector feature holds something else than {width} numbers") from error
