@@ -208,7 +208,7 @@ def test_an_existing_board_must_be_as_asked(load: Loader) -> None:
         load(content, Request(MAPPED, fields), board_fields={"outcomes": "arena"})
     with pytest.raises(UnusableFile, match="declares no feature 'm'"):
         load(content, Request(MAPPED, fields | {"feature.m": "l"}))
-    with pytest.raises(UnusableFile, match="feature 'l' of board .* is categorical"):
+    with pytest.raises(UnusableFile, match=r"feature 'l' of board .* is categorical"):
         load(content, Request(MAPPED, fields, feature_kinds={"l": "text"}))
 
 
