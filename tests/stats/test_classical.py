@@ -179,6 +179,14 @@ def test_counts_over_many_orders_of_magnitude_converge(seed: int, n_items: int) 
     assert np.isfinite(fit.estimate.covariance).all()
 
 
+def test_counts_on_which_full_newton_steps_diverge_converge() -> None:
+    wins = np.array([[0, 1, 0, 1], [100_000, 0, 10, 0], [10, 0, 0, 200_000], [10_001, 1, 1, 0]], dtype=float)
+    fit = fit_bradley_terry(cells(wins), BINARY)
+    assert fit.gap <= 1e-10
+    # Half steps all the way would need thirty at least.
+    assert fit.steps < 30
+
+
 def test_dropped_categories_count_for_nothing() -> None:
     rule = Rule(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     votes = random_votes(np.random.default_rng(7), 500, 3, rule)
