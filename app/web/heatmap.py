@@ -61,7 +61,7 @@ def _cell(found: Mapping[tuple[str, str], Answer], titles: Mapping[str, str], a:
     else:
         score, interval = None, None
     return Cell(
-        text="" if score is None else f"{score:.0%}".removesuffix("%"),
+        text="" if score is None else f"{100 * _within(score):.0f}",
         shade=shade(score),
         says=_sentence(titles[a], titles[b], score, interval),
         counts=_counts(pair, titles),
@@ -72,7 +72,7 @@ def shade(score: float | None) -> str:
     """`none`, `l1` … `l5` below one half, `h1` … `h5` above, '' at it."""
     if score is None:
         return "none"
-    strength = min(SHADES, round(abs(score - 0.5) * 2 * SHADES + 0.5))
+    strength = min(SHADES, round(abs(_within(score) - 0.5) * 2 * SHADES + 0.5))
     return "" if abs(score - 0.5) < 0.01 else f"{'h' if score > 0.5 else 'l'}{strength}"
 
 
@@ -89,7 +89,13 @@ def _sentence(first: str, second: str, score: float | None, interval: Sequence[f
     if score is None:
         return f"{first} against {second}: no votes"
     between = f" ({share(interval[0])} to {share(interval[1])})" if interval else ""
-    return f"{first} against {second}: wins a share of {share(score)}{between}"
+    beyond = "" if score == _within(score) else "; an estimate beyond what a share can be, from few votes"
+    return f"{first} against {second}: wins a share of {share(score)}{between}{beyond}"
+
+
+def _within(score: float) -> float:
+    """Debiased shares of few votes may leave [0, 1]; drawn, they are at its end."""
+    return min(1.0, max(0.0, score))
 
 
 def _counts(pair: Answer | None, titles: Mapping[str, str]) -> str:

@@ -90,7 +90,7 @@ def leaderboard(answer: Answer, settled: Mapping[str, str], menu: Menu, *, title
         votes=f"{answer['votes']:,}",
         pending=f"{answer['votes_pending']:,}",
         excluded=_excluded(answer["votes_excluded"]),
-        meaning=_meaning(settled),
+        meaning=_meaning(settled, answer["pairs"]),
         interval_meaning=_interval_meaning(settled),
         choices=choices(settled, menu) if menu.combinations else (),
         ticks=_ticks(axis, settled),
@@ -155,10 +155,10 @@ def _ticks(axis: Axis, settled: Mapping[str, str]) -> tuple[Tick, ...]:
     return tuple(Tick(axis.percent(v), number(v, digits), v == reference) for v in values)
 
 
-def _meaning(settled: Mapping[str, str]) -> str:
-    if settled["scale"] == "elo":
-        return "Score: Elo points; 1,000 is the average item and 400 points are odds of ten to one."
-    return words.estimand(settled["estimand"])[1]
+def _meaning(settled: Mapping[str, str], pairs: str) -> str:
+    elo = "Score: Elo points; 1,000 is the average item and 400 points are odds of ten to one."
+    meaning = elo if settled["scale"] == "elo" else words.estimand(settled["estimand"])[1]
+    return f"{meaning} {words.OBSERVED}" if pairs == "observed" else meaning
 
 
 def _interval_meaning(settled: Mapping[str, str]) -> str:

@@ -23,8 +23,8 @@ BOARD_STATUS: Mapping[str, Notice] = MappingProxyType(
         ),
         "propensities_inconsistent": Notice(
             "alarm",
-            "The reported chances do not fit the votes",
-            "Pairs were voted on more or less often than the chances sent with the votes allow. "
+            "The chances of being shown do not fit the votes",
+            "Pairs were voted on more or less often than the propensities in use allow. "
             "Scores may be biased until the cause is found.",
         ),
         "disconnected": Notice(
@@ -80,6 +80,11 @@ ESTIMATORS: Mapping[str, str] = MappingProxyType(
 )
 
 PAIRS: Mapping[str, str] = MappingProxyType({"auto": "Automatic", "all": "All pairs", "observed": "Observed pairs"})
+
+OBSERVED = (
+    "Only pairs that somebody voted on are used; “unsupported” says how much of a score over all pairs would rest on "
+    "the others."
+)
 
 INTERVALS: Mapping[str, str] = MappingProxyType(
     {

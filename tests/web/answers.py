@@ -43,6 +43,6 @@ def unknown(item: str, status: str) -> dict[str, Any]:
 
 def ranking(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The answer around the rows."""
-    head = {"board": "chat", "status": "ok", "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
+    head = {"board": "chat", "status": "ok", "pairs": "all", "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
     counts = {"votes": 3000, "votes_pending": 7, "votes_excluded": {}}
     return {**head, **counts, "rankings": list(rows), "retired": []} | more

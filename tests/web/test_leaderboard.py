@@ -81,3 +81,8 @@ def test_the_reference_line_follows_the_scale() -> None:
 def test_the_help_line_names_the_level() -> None:
     assert "90% confidence" in shown(ranking(standing("a")), level="0.9").interval_meaning
     assert "no valid interval" in shown(ranking(standing("a")), estimator="plugin").interval_meaning
+
+
+def test_observed_pairs_are_explained() -> None:
+    assert "voted on" in shown(ranking(standing("a"), pairs="observed")).meaning
+    assert "voted on" not in shown(ranking(standing("a"))).meaning
