@@ -152,9 +152,9 @@ def settle_slots(rows: Iterable[Row], heads: Mapping[Slot, Head], *, revotes: bo
     return rest
 
 
-def order(row: Row) -> tuple[int, int, int, str, int]:
-    """The order in which every writer inserts, so that two of them never wait for each other."""
-    return row.context_id or 0, row.left_id, row.right_id, row.ballot.voter or "", row.client_id.int
+def order(row: Row) -> tuple[int, int, int, str, int, int]:
+    """The order in which every writer inserts, so that two of them never wait for each other; re-votes come later."""
+    return row.context_id or 0, row.left_id, row.right_id, row.ballot.voter or "", row.revision, row.client_id.int
 
 
 def outcome_of(row: Row) -> Result:
