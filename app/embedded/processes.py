@@ -40,6 +40,13 @@ def die_with_parent(number: signal.Signals, *, parent: int | None = None) -> Cal
     return prepare
 
 
+def end_with(parent: int) -> None:
+    """Tie the life of this process to its parent's; cheap to import for a spawned one before its real work."""
+    prepare = die_with_parent(signal.SIGKILL, parent=parent)
+    if prepare is not None:
+        prepare()
+
+
 def spawn(
     command: Sequence[str],
     log: Path,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from app.embedded.processes import die_with_parent
+from app.embedded.processes import end_with
 from app.learners import learner, load_model
 from app.stats.debias.one_step import CrossFit
 from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Training
@@ -102,20 +101,14 @@ def _in_turn(trainings: Iterator[Training], name: str) -> Iterator[OutcomeModel]
 
 
 def _side_by_side(trainings: Iterator[Training], name: str, processes: int) -> Iterator[OutcomeModel]:
-    context = get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
+    # A worker that is killed must not leave its fits behind.
+    context, parent = get_context("spawn"), os.getpid()
+    with ProcessPoolExecutor(processes, context, initializer=end_with, initargs=(parent,)) as pool:
         waiting = [pool.submit(_fit, name, training) for training in trainings]
         for future in waiting:
             yield load_model(future.result())
 
 
 def _fit(name: str, training: Training) -> bytes:
-    return learner(name).fit(training, seed=SEED).to_bytes()
-
-
-def _end_with(parent: int) -> None:
-    # A worker that is killed must not leave its fits behind.
-    prepare = die_with_parent(signal.SIGKILL, parent=parent)
-    if prepare is not None:
-        prepare()
-    threadpool_limits(1)
+    with threadpool_limits(1):
+        return learner(name).fit(training, seed=SEED).to_bytes()
