@@ -125,7 +125,8 @@ class Nursery:
         scores = np.zeros(self.bounds[-1])
         for _ in range(shape.rounds):
             scores = self._round(boosters, objective, scores)
-        return Forest([booster.model_to_string() if booster else "" for booster in boosters]), scores
+        texts = [booster.model_to_string() if booster and booster.num_trees() else "" for booster in boosters]
+        return Forest(texts), scores
 
     def best_rounds(self, objective: Objective, shape: Shape, *, seed: int) -> int:
         """The number of rounds with the least held-out loss; 0 when trees do not help."""

@@ -45,13 +45,14 @@ def log_odds(model: DavidsonModel | ConstantRates, x: Covariates = BLIND) -> Flo
 
 @pytest.fixture(scope="module")
 def board() -> Training:
-    return drawn(Cyclic(), 400, seed=3)
+    return drawn(Cyclic(world=3), 500, seed=3)
 
 
 @pytest.fixture(scope="module")
 def fitted(board: Training) -> DavidsonModel:
     model = DavidsonLearner().fit(board, seed=1)
     assert isinstance(model, DavidsonModel)
+    assert all(model.utility_trees.texts + model.level_trees.texts)
     return model
 
 
@@ -76,9 +77,9 @@ def test_a_cycle_goes_into_the_pair_effects() -> None:
 
 def test_no_cycle_leaves_hardly_a_pair_effect() -> None:
     utility = np.linspace(-1, 1, 6)
-    model = DavidsonLearner().fit(blind_votes(utility[:, None] - utility, -1.0, n_votes=20_000), seed=0)
+    model = DavidsonLearner().fit(blind_votes(utility[:, None] - utility, -1.0, n_votes=3000), seed=0)
     assert isinstance(model, DavidsonModel)
-    assert np.abs(model.pairs.gamma).max() < 0.08
+    assert np.abs(model.pairs.gamma).max() < 0.05
 
 
 def test_items_that_tie_often_are_told_apart() -> None:
