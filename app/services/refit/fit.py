@@ -16,6 +16,7 @@ from app.services.refit.fitting import FoldModels, fit_folds
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.inputs import Inputs
 from app.services.refit.payoffs import Payoffs, payoffs
+from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
@@ -111,7 +112,7 @@ def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:
         "votes": int((reason < 0).sum()),
         "votes_excluded": {name: count for name, count in zip(inputs.reasons, excluded, strict=True) if count},
         "rows": frame.sample.n_rows,
-        "contexts": int(np.unique(frame.sample.context).size),
+        "contexts": distinct(frame.sample.context),
         "items": list(frame.items),
         "retired": [name for name in inputs.roster.names if name not in frame.items],
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.services.refit.frame import Frame
+from app.services.refit.population import distinct
 from app.stats.classical import count_cells
 from app.stats.debias.one_step import CrossFit, Target, one_step
 from app.stats.debias.support import support_of
@@ -88,8 +89,8 @@ def _seen(sample: Sample) -> Graph:
 
 def _affordable(frame: Frame, whole: Sample) -> Sample:
     most = int(WORK / whole.n_items**3)
-    distinct = np.unique(whole.pattern).size * frame.n_folds
-    if whole.n_rows <= most or distinct <= most:
+    cells = distinct(whole.pattern) * frame.n_folds
+    if whole.n_rows <= most or cells <= most:
         return whole
     chosen = np.zeros(whole.n_rows, dtype=np.bool_)
     chosen[np.random.default_rng(SEED).permutation(whole.n_rows)[:most]] = True

@@ -86,6 +86,11 @@ def populate(inputs: Inputs, unit: Unit) -> Population:
     return Population(rows, votes, row, weight, labels(votes.voter), event, kept)
 
 
+def distinct(label: Ints) -> int:
+    """How many different labels there are, of labels that are nearly dense: counting them is quicker than hashing."""
+    return int(np.count_nonzero(np.bincount(label))) if label.size else 0
+
+
 def labels(number: Ints) -> Ints:
     """Dense labels by first appearance; 0 is nobody in particular and gets a new one every time."""
     _, known = np.unique(number, return_inverse=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from app.services.refit.population import distinct
 from app.stats.classical import count_cells
 from app.stats.debias.one_step import effective_votes
 from app.stats.types import Bools, Floats, Ints, Sample
@@ -107,7 +108,7 @@ class Tally:
             votes=total.astype(np.int64),
             effective_votes=effective_votes(sample.votes, sample.n_items),
             separated=(won + lost > 0) & ((won == 0) | (lost == 0)),
-            contexts=int(np.unique(sample.context).size),
+            contexts=distinct(sample.context),
             consistent=consistent,
             prompts=prompts,
         )
