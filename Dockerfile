@@ -9,11 +9,11 @@ RUN apt-get update \
 
 WORKDIR /srv/orthorank
 COPY pyproject.toml uv.lock README.md ./
-RUN uv sync --frozen --no-dev --no-install-project
+RUN uv sync --frozen --no-dev --compile-bytecode --no-install-project
 COPY app app
 COPY workers workers
 COPY migrations migrations
-RUN uv sync --frozen --no-dev
+RUN uv sync --frozen --no-dev --compile-bytecode
 
 ENV PATH="/srv/orthorank/.venv/bin:$PATH"
 USER orthorank

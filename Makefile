@@ -14,7 +14,7 @@ $(UV):
 	.venv/bin/python -m pip install --quiet uv==$(UV_VERSION)
 
 .venv/.synced: $(UV) pyproject.toml uv.lock
-	$(UV) sync --frozen --inexact --quiet
+	$(UV) sync --frozen --inexact --compile-bytecode --quiet
 	@touch $@
 
 run: setup

@@ -24,6 +24,7 @@ MODULES = {
     "app.cli.worker": ("worker",),
     "app.cli.beat": ("beat",),
     "app.cli.doctor": ("doctor",),
+    "app.cli.demo": ("demo",),
     "app.cli.keys": ("key",),
     "app.cli.exports": ("export",),
     "app.cli.imports": ("import",),

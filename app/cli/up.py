@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from subprocess import PIPE, Popen
 from threading import Event
 from typing import Annotated
 
@@ -18,19 +19,19 @@ import typer
 from app.cli.options import Data, database_url, settings_in
 from app.cli.serve import Host, Port, environment
 from app.cli.supervisor import GaveUp, Program, Supervisor
-from app.db.engine import open_engine, open_sessions
 from app.db.migrations import upgrade
-from app.db.unit_of_work import UnitOfWork
 from app.embedded.errors import EmbeddedError
 from app.embedded.finding import with_urls
 from app.embedded.postgres import PostgresServer
+from app.embedded.processes import die_with_parent
 from app.embedded.state import State, open_state
 from app.embedded.valkey import ValkeyServer
-from app.services import demo
 from app.settings import ServerSettings, Settings
 
 commands = typer.Typer()
 
+DEMO = "demo"
+"""The command that seeds the demonstration, and the slug of its board."""
 TRICKLE = 2.0
 """Votes a second that keep the demonstration moving."""
 _LARGEST_LOG = 10 * 2**20
@@ -58,7 +59,7 @@ def up(data: Data = None, host: Host = None, port: Port = None, demonstrate: Dem
         _start_programs(supervisor, state, ready, server=server)
         _await_api(supervisor, server, stop)
         if demonstrate and not stop.is_set():
-            _start_demo(supervisor, state, ready)
+            _start_demo(supervisor, state, ready, stop=stop)
         if not stop.is_set():
             _say(f"The board is at {_address(server)} (logs in {state.logs}; Ctrl-C stops everything)")
         supervisor.watch(stop)
@@ -88,12 +89,20 @@ def _start_programs(supervisor: Supervisor, state: State, settings: Settings, *,
         supervisor.start(_program(state, settings, words))
 
 
-def _start_demo(supervisor: Supervisor, state: State, settings: Settings) -> None:
-    engine = open_engine(database_url(settings))
-    sessions = open_sessions(engine)
-    key = demo.seed(lambda: UnitOfWork(sessions))
-    engine.dispose()
-    supervisor.start(_program(state, settings, ("simulate", demo.SLUG, "--rate", str(TRICKLE))))
+def _start_demo(supervisor: Supervisor, state: State, settings: Settings, *, stop: Event) -> None:
+    # A process of its own: the generator needs numerical libraries that this one does without.
+    seeding = _program(state, settings, (DEMO,))
+    tie = die_with_parent(signal.SIGKILL)
+    with Popen(seeding.command, stdout=PIPE, env=seeding.environment, text=True, preexec_fn=tie) as child:
+        while child.poll() is None and not stop.wait(0.1):
+            supervisor.look()
+        if stop.is_set():
+            child.terminate()
+            return
+        key = child.stdout.read().strip() if child.stdout else ""
+    if child.returncode != 0:
+        raise GaveUp("the demonstration could not be made; its reason stands above")
+    supervisor.start(_program(state, settings, ("simulate", DEMO, "--rate", str(TRICKLE))))
     _say(f"Admin key of this demonstration: {key}")
 
 

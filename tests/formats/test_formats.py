@@ -148,6 +148,7 @@ def test_an_outcome_that_the_board_lacks_is_refused(write: Write) -> None:
         ("propensity", "nan", "propensity: expected a number, got 'nan'"),
         ("created_at", "yesterday", "created_at: expected unix seconds"),
         ("created_at", "1700000000000", "created_at: expected unix seconds"),
+        ("created_at", "1969-12-31", "time between 1970 and 2200"),
         ("count", "-1", "count: expected a whole number"),
         ("count", "1.5", "count: expected a whole number"),
         ("count", "99999999999", "count: expected a whole number"),
