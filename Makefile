@@ -27,7 +27,8 @@ check: setup
 	.venv/bin/lint-imports
 
 test: check
-	.venv/bin/pytest -n 2
+	# Two processes on two cores: threads within them would only wait for each other.
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/pytest -n 2
 
 format: setup
 	.venv/bin/ruff check --fix .

@@ -25,12 +25,16 @@ def replicates(task: Callable[[int], Result], seeds: Sequence[int], *, processes
         yield from ((seed, task(seed)) for seed in seeds)
         return
     # Spawned, not forked: LightGBM's OpenMP may hang in a forked child.
-    # One thread each: processes whose linear algebra threads fight for the same cores are slower than one.
-    with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_single_thread) as pool:
-        pending = {pool.submit(task, seed): seed for seed in seeds}
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        pending = {pool.submit(_single_threaded, task, seed): seed for seed in seeds}
         for done in as_completed(pending):
             yield pending[done], done.result()
 
 
-def _single_thread() -> None:
-    threadpool_limits(1)
+def _single_threaded(task: Callable[[int], Result], seed: int) -> Result:
+    """Processes whose linear algebra threads fight for the same cores are slower than one.
+
+    The limit holds for libraries that are loaded when it is set, so it is set here, where the task has brought them.
+    """
+    with threadpool_limits(1):
+        return task(seed)
