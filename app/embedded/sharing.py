@@ -25,6 +25,9 @@ def in_use(server: PostgresServer | ValkeyServer) -> Iterator[str]:
         finally:
             if _alone(users):
                 server.stop()
+            elif server.process is not None:
+                # It goes on for the others. Left open, the handle would warn of a child that nobody waited for.
+                server.process.returncode = 0
 
 
 def _alone(users: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,22 @@ def test_an_earlier_user_leaves_it_running(postgres: PostgresServer) -> None:
         with in_use(postgres):
             pass
         assert postgres.alive()
+    assert not postgres.alive()
+
+
+def test_a_starter_that_is_not_the_last_leaves_without_a_warning(postgres: PostgresServer) -> None:
+    starter = PostgresServer(postgres.state)
+    with in_use(starter):
+        command = [sys.executable, "-c", USE, str(postgres.state.root)]
+        other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert other.stdout is not None
+        assert other.stdout.readline() == "in use\n"
+    with other:
+        # A handle that is still open warns when it is collected, and a warning is an error here.
+        del starter
+        gc.collect()
+        assert postgres.alive()
+        other.communicate("\n")
     assert not postgres.alive()
 
 
