@@ -166,7 +166,7 @@ def test_plug_in_scores_have_no_interval(ranked: BoardCaller) -> None:
         ("estimand=elo2", "bad-estimand"),
         ("estimator=restricted", "bad-estimator"),
         ("estimator=classical&estimand=rc", "bad-estimator"),
-        ("interval=anytime", "bad-interval"),
+        ("interval=bootstrap", "bad-interval"),
         ("level=1", "bad-level"),
         ("level=nan", "bad-level"),
         ("scale=elo&estimand=borda", "bad-scale"),

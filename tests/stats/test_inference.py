@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,7 +25,8 @@ from app.stats.inference import (
 from app.stats.inference.ranks import difference_max_t
 from app.stats.types import Estimate, Floats
 
-KINDS: tuple[IntervalKind, ...] = ("simultaneous", "marginal", "bonferroni", "sidak")
+FIXED: tuple[IntervalKind, ...] = ("simultaneous", "marginal", "bonferroni", "sidak")
+KINDS: tuple[IntervalKind, ...] = (*FIXED, "anytime")
 
 
 def centred(size: int) -> Floats:
@@ -43,8 +46,27 @@ def test_critical_values_of_independent_scores_are_the_known_ones() -> None:
         "sidak": norm.ppf((1 + 0.95**0.25) / 2),
         "simultaneous": norm.ppf((1 + 0.95**0.25) / 2),
     }
-    for kind in KINDS:
+    for kind in FIXED:
         assert bands(estimate, kind=kind).critical == pytest.approx(expected[kind], abs=0.01)
+
+
+def test_anytime_intervals_follow_the_formula() -> None:
+    estimate = Estimate(np.zeros(4), np.eye(4) / 1000, 1000)
+    expected = np.sqrt(2 * (2.5 + 1) / 2.5 * np.log(np.sqrt(2.5 + 1) / (0.05 / 4)))
+    assert bands(estimate, kind="anytime").critical == pytest.approx(expected)
+
+
+def test_a_board_that_is_watched_needs_anytime_intervals() -> None:
+    runs, looks, items = 400, np.arange(50, 2001, 50), 3
+    missed: Counter[str] = Counter()
+    for seed in range(runs):
+        rows = np.random.default_rng(seed).normal(size=(looks[-1], items))
+        mean = np.cumsum(rows, axis=0)[looks - 1] / looks[:, None]
+        for kind in ("anytime", "bonferroni"):
+            reach = [bands(Estimate(mean[at], np.eye(items) / n, int(n)), kind=kind) for at, n in enumerate(looks)]
+            missed[kind] += any((band.lower > 0).any() or (band.upper < 0).any() for band in reach)
+    assert missed["anytime"] <= runs * 0.05 + 2 * np.sqrt(runs * 0.05 * 0.95)
+    assert missed["bonferroni"] >= 0.12 * runs
 
 
 def test_band_ends_are_critical_standard_errors_away() -> None:
@@ -171,7 +193,7 @@ def test_chance_of_being_best_of_two_is_the_normal_one() -> None:
 
 def test_what_moves_all_scores_alike_hides_no_difference() -> None:
     estimate = Estimate(np.array([0.5, 0.0, 0.1]), 25.0 * np.ones((3, 3)) + 0.01 * np.eye(3), 100)
-    for kind in KINDS:
+    for kind in FIXED:
         assert surely_better(estimate, kind=kind)[0].tolist() == [False, True, True]
     assert (bands(estimate).lower < 0).all()
 

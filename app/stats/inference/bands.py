@@ -14,8 +14,10 @@ from app.stats.errors import InvalidInput
 from app.stats.inference.gaussian import directions, factor
 from app.stats.types import Bools, Estimate, Floats
 
-IntervalKind = Literal["simultaneous", "marginal", "bonferroni", "sidak"]
+IntervalKind = Literal["simultaneous", "marginal", "bonferroni", "sidak", "anytime"]
 DIRECTIONS = 2**14
+# It makes the multiple smallest at about 4,000 rows (level .95): 1.6 times a fixed interval's at 1,000, 1.55 there.
+ANYTIME_RHO = 0.05
 SEED = 20260121
 # A standard error below this share of the largest one is 0: a coordinate held fixed.
 FIXED = 1e-9
@@ -43,7 +45,7 @@ def bands(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: flo
     ----------
     estimate : d scores and their covariance.
     kind : `marginal` covers each score with the level; `simultaneous` (max-t), `bonferroni` and `sidak` cover all
-        scores at once.
+        scores at once, `anytime` all scores at every look at a growing board.
     level : in (0, 1).
 
     Returns
@@ -58,7 +60,8 @@ def bands(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: flo
     moving = moves(estimate.standard_error)
     block = estimate.covariance[np.ix_(moving, moving)]
     error = np.where(moving, estimate.standard_error, 0.0)
-    critical = critical_value(kind, level, int(moving.sum()), lambda: max_t(block, level))
+    members = int(moving.sum())
+    critical = critical_value(kind, level, members=members, n_rows=estimate.n_rows, joint=lambda: max_t(block, level))
     return Bands(estimate.value - critical * error, estimate.value + critical * error, critical)
 
 
@@ -68,7 +71,7 @@ def moves(error: Floats) -> Bools:
     return moving
 
 
-def critical_value(kind: IntervalKind, level: float, members: int, joint: Callable[[], float]) -> float:
+def critical_value(kind: IntervalKind, level: float, *, members: int, n_rows: int, joint: Callable[[], float]) -> float:
     """How many standard errors an interval of this kind reaches to either side.
 
     Parameters
@@ -76,24 +79,44 @@ def critical_value(kind: IntervalKind, level: float, members: int, joint: Callab
     kind : the kind of interval.
     level : in (0, 1).
     members : how many statements are made at once.
+    n_rows : rows behind the estimate; only `anytime` intervals depend on them.
     joint : computes the max-t value of the family; called for `simultaneous` intervals only.
     """
     if not 0.0 < level < 1.0:
         raise InvalidInput(f"level {level} outside (0, 1)")
-    each = 1.0 - level
-    if members > 1:
-        match kind:
-            case "simultaneous":
-                return joint()
-            case "bonferroni":
-                each /= members
-            case "sidak":
-                each = -np.expm1(np.log(level) / members)
-            case "marginal":
-                pass
-            case _:
-                assert_never(kind)
-    return float(-ndtri(each / 2))
+    each = (1.0 - level) / max(members, 1)
+    match kind:
+        case "simultaneous":
+            return joint() if members > 1 else _two_sided(1.0 - level)
+        case "bonferroni":
+            return _two_sided(each)
+        case "sidak":
+            return _two_sided(-np.expm1(np.log(level) / max(members, 1)))
+        case "marginal":
+            return _two_sided(1.0 - level)
+        case "anytime":
+            return anytime(each, n_rows)
+        case _:
+            assert_never(kind)
+
+
+def _two_sided(error: float) -> float:
+    return float(-ndtri(error / 2))
+
+
+def anytime(error: float, n_rows: int) -> float:
+    """The multiple of the standard error at which a mean may be watched as rows come in.
+
+    sqrt(2 (n ρ² + 1) / (n ρ²) log(sqrt(n ρ² + 1) / α)) with ρ = .05: the asymptotic confidence sequence of
+    Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (arXiv 2103.06476, Theorem 2.2).
+
+    Parameters
+    ----------
+    error : α, the chance of ever missing, in (0, 1).
+    n_rows : n so far, at least 1.
+    """
+    scaled = n_rows * ANYTIME_RHO**2
+    return float(np.sqrt(2.0 * (scaled + 1.0) / scaled * np.log(np.sqrt(scaled + 1.0) / error)))
 
 
 def max_t(covariance: Floats, level: float) -> float:

@@ -70,7 +70,9 @@ def surely_better(estimate: Estimate, *, kind: IntervalKind = "simultaneous", le
     difference = estimate.value[:, None] - estimate.value[None, :]
     error = difference_errors(estimate)
     members = int((error > 0).sum()) // 2
-    critical = critical_value(kind, level, members, lambda: difference_max_t(estimate, level))
+    critical = critical_value(
+        kind, level, members=members, n_rows=estimate.n_rows, joint=lambda: difference_max_t(estimate, level)
+    )
     return difference > np.maximum(critical * error, TIE)
 
 
