@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,6 +128,34 @@ def test_a_start_that_votes_contradict_was_no_start() -> None:
     board = inputs(votes((0, 0, 0, 1, 0, 0, 0.2, 1), (0, 0, 0, 2, 0, 0, 0.2, 2)))
     share = eligibility_share(exposure_of(populate(board, "battle"), roster(start=9)))
     assert share[0, 2] == 1
+
+
+def test_a_vote_on_an_older_row_proves_that_the_row_was_still_open() -> None:
+    """c is entered at hour 5 and voted on in a context that was registered at hour 3, not in those from before."""
+    rows = [(1, 0, 0, 1, 0, 0, 0.2, 1), (2, 0, 0, 1, 0, 0, 0.2, 3), (2, 0, 0, 2, 0, 0, 0.2, 6)]
+    board = inputs(votes(*rows), contexts=2)
+    registered = replace(board.contexts, created=np.array([0, 1, 3]) * HOUR)
+    share = eligibility_share(exposure_of(populate(replace(board, contexts=registered), "context"), roster(start=5)))
+    assert share[0, 1] == 1
+    assert share[0, 2] == 0.5
+
+
+def test_an_answer_does_not_change_when_its_context_was_offered() -> None:
+    """Registered at hour 1, before c; answered at hour 5, after. Answered or not, c could not be drawn."""
+    board = inputs(votes((1, 0, 0, 1, 0, 0, 0.2, 5)), contexts=2)
+    registered = replace(board.contexts, created=np.array([0, 1, 1]) * HOUR)
+    found = populate(replace(board, contexts=registered), "context")
+    assert found.rows.time.tolist() == [HOUR, HOUR]
+
+
+def test_a_pair_with_a_vote_always_has_a_propensity() -> None:
+    """A vote on an item in a gap between its spans, in the only row there is."""
+    board = inputs(votes((0, 0, 0, 2, 0, 0, 0.2, 3), (0, 0, 0, 1, 0, 0, 0.2, 3)))
+    spans = np.array([0, 0, 0, 9]) * HOUR
+    ends = np.array([OPEN, OPEN, 2 * HOUR, OPEN])
+    gap = Roster(np.arange(3), NAMES, np.ones(3, dtype=np.bool_), np.array([0, 1, 2, 2]), spans, ends)
+    frame = frame_of(replace(board, roster=gap), BoardConfig())
+    assert np.sort(frame.view().votes.propensity).tolist() == [0.1, 0.2]
 
 
 def test_votes_on_retired_items_keep_their_row_but_lose_their_vote() -> None:

@@ -64,6 +64,15 @@ def test_frequencies_on_a_battle_board_are_the_chances_and_sum_to_one() -> None:
     np.testing.assert_allclose(pi[:, OFF], np.broadcast_to(chance[OFF], (5, 12)), rtol=0.1)
 
 
+def test_rows_that_showed_other_items_are_not_handed_to_the_pairs_that_are_left() -> None:
+    """Half of the rows showed a retired item: each pair's chance is half of what it is among the others."""
+    rng = np.random.default_rng(3)
+    chance = uneven(rng, 4)
+    found = battles(rng, 20_000, chance)
+    pi = estimated_propensities(found, Exposure.always(40_000, 4), fold=np.arange(40_000) % 5, n_folds=5, unit="battle")
+    np.testing.assert_allclose(pi.sum(axis=(1, 2)), 0.5, rtol=0.01)
+
+
 def test_rare_pairs_are_shrunk_to_exposure_when_the_draw_is_uniform() -> None:
     """K = 60 and 1000 battles: frequencies are 0 or at least 3.5 times the chance."""
     rng = np.random.default_rng(1)

@@ -37,6 +37,15 @@ def test_order_weights() -> None:
     assert not support.is_complete
 
 
+@pytest.mark.parametrize(("flipped", "fixed"), [(0.0, True), (0.5, False)])
+def test_sides_that_are_fixed_for_all_pairs_are_seen_early(flipped: float, fixed: bool) -> None:
+    rng = np.random.default_rng(5)
+    shown = [(j, k) if rng.random() >= flipped else (k, j) for j in range(8) for k in range(j) for _ in range(3)]
+    support = support_of(board([(j, k, 1) for j, k in shown], 8))
+    assert bool((support.every.order[np.tril_indices(8, -1)] == 1).all()) is fixed
+    assert bool((support.every.order[~np.eye(8, dtype=np.bool_)] == 0.5).all()) is not fixed
+
+
 def test_known_policy_decides_by_itself() -> None:
     possible = np.array([[False, True, True], [False, False, True], [False, True, False]])
     support = support_of(board([(0, 1, 30)], 3, possible=possible))

@@ -18,7 +18,8 @@ def exposure_of(population: Population, roster: Roster) -> Exposure:
     """Active sets of the rows, over the items that are active now.
 
     An item counts as active from the beginning where its first span starts no later than the first row, or where a
-    vote on it is older than that start: then the start only says when it was entered here.
+    vote on it is older than that start: then the start only says when it was entered here. A later vote on a row from
+    before the start proves that this row was still open: the span starts there.
     """
     rows, items = population.rows, np.flatnonzero(roster.active)
     everyone = Exposure.always(len(rows), items.size)
@@ -34,16 +35,20 @@ def exposure_of(population: Population, roster: Roster) -> Exposure:
 def _from_the_beginning(population: Population, roster: Roster) -> Roster:
     opening = np.full(len(roster.names), LATEST)
     np.minimum.at(opening, roster.span_item, roster.span_from)
-    ever = (opening <= population.rows.time.min(initial=LATEST)) | (_first_heard(population, roster) < opening)
-    first = (roster.span_from == opening[roster.span_item]) & ever[roster.span_item]
-    return replace(roster, span_from=np.where(first, EVER, roster.span_from))
+    first_row = population.rows.time.min(initial=LATEST)
+    ever = (opening <= first_row) | (_earliest(population, population.votes.created, roster) < opening)
+    first = roster.span_from == opening[roster.span_item]
+    proven = np.minimum(opening, _earliest(population, population.rows.time[population.row], roster))
+    start = np.where(ever, EVER, proven)[roster.span_item]
+    return replace(roster, span_from=np.where(first, start, roster.span_from))
 
 
-def _first_heard(population: Population, roster: Roster) -> Ints:
-    heard = np.full(len(roster.names), LATEST)
+def _earliest(population: Population, time: Ints, roster: Roster) -> Ints:
+    """Of each item, the earliest `time` (m,) of a vote on it."""
+    earliest = np.full(len(roster.names), LATEST)
     for side in (population.votes.left, population.votes.right):
-        np.minimum.at(heard, side, population.votes.created)
-    return heard
+        np.minimum.at(earliest, side, time)
+    return earliest
 
 
 def _active_at(time: int, roster: Roster) -> Bools:

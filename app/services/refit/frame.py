@@ -70,9 +70,17 @@ class Frame:
     def _used(self, rows: Bools) -> Floats:
         votes, exposure = self.sample.votes, self.exposure.take(rows)
         pi = votes.propensity if self.kind == "logged" else self._estimated(rows, exposure)
-        used = used_propensities(pi, eligibility_share(exposure), left=votes.left, right=votes.right)
+        share = np.maximum(eligibility_share(exposure), self._labelled_share(rows))
+        used = used_propensities(pi, share, left=votes.left, right=votes.right)
         # Votes outside these rows are dropped with them; whatever stands there must only be valid.
         return np.where(rows[votes.row], used, 1.0)
+
+    def _labelled_share(self, rows: Bools) -> Floats:
+        """(K, K) share of the rows with a vote on the pair: these were eligible, whatever the items' spans say."""
+        votes, size = self.sample.votes.take(rows[self.sample.votes.row]), self.sample.n_items
+        cell = np.unique((votes.row * size + votes.left) * size + votes.right) % size**2
+        labelled: Floats = np.bincount(cell, minlength=size**2).reshape(size, size) / max(int(rows.sum()), 1)
+        return labelled
 
     def _estimated(self, rows: Bools, exposure: Exposure) -> Floats:
         votes, fold = self.sample.votes, self.sample.fold

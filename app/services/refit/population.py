@@ -150,6 +150,9 @@ def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, In
     content = np.concatenate([_vote_hashes(votes, inputs, occurrence)[first], silent_hash])
     own = np.where(context_id > 0, mix(key), content)
     began = np.minimum.reduceat(votes.created, first) if first.size else np.zeros(0, dtype=np.int64)
+    if unit == "context":
+        # The clock of the rows without a label: when a context was offered does not depend on whether anyone answered.
+        began = np.where(votes.context[first] > 0, np.minimum(began, inputs.contexts.created[at[: first.size]]), began)
     return Rows(
         context=labels(context_id),
         context_id=context_id,

@@ -91,9 +91,9 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
     """Frequencies of ordered pairs among eligible offers, each fold's from the rows of the other folds.
 
     A frequency N/E is shrunk to the one that the items' exposure on either side predicts, the more the less the pairs
-    scatter around that prediction beyond chance. On battle boards pi × (share of offers eligible) sums to 1, one pair
-    an offer, before the floor of .1 / (eligible ordered pairs); on context boards pi is the chance that the pair is
-    labelled in the offer.
+    scatter around that prediction beyond chance. On battle boards pi × (eligible offers) sums to the labelled events,
+    before the floor of .1 / (eligible ordered pairs): to all offers, less those that showed an item of no concern here
+    or nothing at all. On context boards pi is the chance that the pair is labelled in the offer.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
             rows, events = np.ones_like(rows), np.ones_like(events)
         offers = _eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64))
         counts = vote_counts(labels.left[events], labels.right[events], exposure.active.shape[1]).astype(np.float64)
-        tables.append(_frequencies(counts, offers, float(exposure.offers[rows].sum()), unit=unit))
+        tables.append(_frequencies(counts, offers, unit=unit))
     return np.stack(tables)
 
 
@@ -136,8 +136,8 @@ def exposure_counts(counts: Floats, offers: Floats) -> Floats:
     return expected
 
 
-def _frequencies(counts: Floats, offers: Floats, total: float, *, unit: Unit) -> Floats:
-    """Shrunk, on battle boards scaled to one pair an offer, and floored."""
+def _frequencies(counts: Floats, offers: Floats, *, unit: Unit) -> Floats:
+    """Shrunk, on battle boards scaled to the events that there are, and floored."""
     expected = exposure_counts(counts, offers)
     prior = _prior_counts(counts, expected)
     # The larger of both counts decides: a pair seen often is believed although it was expected seldom.
@@ -148,7 +148,7 @@ def _frequencies(counts: Floats, offers: Floats, total: float, *, unit: Unit) ->
     pi = np.divide(shrunk, offers, out=np.zeros_like(shrunk), where=eligible)
     drawn = float((pi * offers).sum())
     if unit == "battle" and drawn > 0:
-        pi = pi * total / drawn
+        pi = pi * counts.sum() / drawn
     # After the scaling: room made for the floor would otherwise be taken from pairs that are seen.
     floor = FLOOR_SHARE / max(int(eligible.sum()), 1)
     return np.where(eligible, np.clip(pi, floor, 1.0), 0.0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import gammainc
 
 from app.stats.gars import Graph
 from app.stats.types import Bools, Floats, Ints, Sample
@@ -15,6 +16,9 @@ SupportStatus = Literal["ok", "extrapolated", "disconnected"]
 
 # An order never seen while the opposite one was this often is taken for one that the policy never draws.
 ONE_SIDED_FROM = 16
+# Sides count as fixed where this share of the pairs seen twice or more was seen in one order only, and fair sides would
+# do that with less than this chance.
+FIXED_SHARE, FIXED_CHANCE = 0.9, 1e-6
 MOST_UNSUPPORTED = 0.05
 
 
@@ -53,11 +57,35 @@ def vote_counts(left: Ints, right: Ints, n_items: int) -> Ints:
 
 
 def drawable_orders(votes: Ints, possible: Bools | None = None) -> Bools:
-    """(K, K) ordered pairs not known to be impossible: by the policy, else by ≥ 16 votes on the other order only."""
+    """(K, K) ordered pairs not known to be impossible: by the policy, else by the votes on the opposite order.
+
+    An order without votes is impossible from 16 votes on the other; from the first one where sides are fixed.
+    """
     if possible is not None:
         return possible
-    drawable: Bools = ~((votes == 0) & (votes.T >= ONE_SIDED_FROM)) & ~np.eye(votes.shape[0], dtype=np.bool_)
+    enough = 1 if has_fixed_sides(votes) else ONE_SIDED_FROM
+    drawable: Bools = ~((votes == 0) & (enough <= votes.T)) & ~np.eye(votes.shape[0], dtype=np.bool_)
     return drawable
+
+
+def has_fixed_sides(votes: Ints) -> bool:
+    """Whether pairs are shown in one order each, as in files whose sides are alphabetical.
+
+    With fair sides a pair with m votes has them all on one side with chance 2^(1 - m): the number of such pairs is
+    compared with a Poisson variable of that mean.
+
+    Parameters
+    ----------
+    votes : (K, K) votes of each ordered pair.
+    """
+    upper = np.triu_indices(votes.shape[0], 1)
+    first, second = votes[upper], votes.T[upper]
+    repeated = first + second >= 2
+    one_sided = int((repeated & (np.minimum(first, second) == 0)).sum())
+    if one_sided == 0 or one_sided < FIXED_SHARE * int(repeated.sum()):
+        return False
+    expected = float((2.0 ** (1.0 - (first + second)[repeated])).sum())
+    return bool(gammainc(one_sided, expected) < FIXED_CHANCE)
 
 
 def support_of(sample: Sample) -> Support:
