@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -148,14 +149,17 @@ def test_an_answer_does_not_change_when_its_context_was_offered() -> None:
     assert found.rows.time.tolist() == [HOUR, HOUR]
 
 
-def test_a_pair_with_a_vote_always_has_a_propensity() -> None:
+@pytest.mark.parametrize("propensity", ["logged", "estimated"])
+def test_a_pair_with_a_vote_always_has_a_propensity(propensity: Literal["logged", "estimated"]) -> None:
     """A vote on an item in a gap between its spans, in the only row there is."""
     board = inputs(votes((0, 0, 0, 2, 0, 0, 0.2, 3), (0, 0, 0, 1, 0, 0, 0.2, 3)))
     spans = np.array([0, 0, 0, 9]) * HOUR
     ends = np.array([OPEN, OPEN, 2 * HOUR, OPEN])
     gap = Roster(np.arange(3), NAMES, np.ones(3, dtype=np.bool_), np.array([0, 1, 2, 2]), spans, ends)
-    frame = frame_of(replace(board, roster=gap), BoardConfig())
-    assert np.sort(frame.view().votes.propensity).tolist() == [0.1, 0.2]
+    used = frame_of(replace(board, roster=gap), BoardConfig(propensity=propensity)).view().votes.propensity
+    assert (used > 0).all()
+    if propensity == "logged":
+        assert np.sort(used).tolist() == [0.1, 0.2]
 
 
 def test_votes_on_retired_items_keep_their_row_but_lose_their_vote() -> None:

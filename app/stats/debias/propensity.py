@@ -108,13 +108,16 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
     (V, K, K) in (0, 1]; 0 for pairs never eligible. A fold without other rows uses its own.
     """
     tables = []
+    n_items = exposure.active.shape[1]
+    # A label proves that its offer was eligible, whatever the active sets say.
+    proven = vote_counts(labels.left, labels.right, n_items).astype(np.float64)
     for number in range(n_folds):
         rows = fold != number
         events = rows[labels.row]
         if not events.any():
             rows, events = np.ones_like(rows), np.ones_like(events)
-        offers = _eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64))
-        counts = vote_counts(labels.left[events], labels.right[events], exposure.active.shape[1]).astype(np.float64)
+        offers = np.maximum(_eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64)), proven)
+        counts = vote_counts(labels.left[events], labels.right[events], n_items).astype(np.float64)
         tables.append(_frequencies(counts, offers, unit=unit))
     return np.stack(tables)
 
