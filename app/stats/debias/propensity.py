@@ -116,7 +116,8 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
         events = rows[labels.row]
         if not events.any():
             rows, events = np.ones_like(rows), np.ones_like(events)
-        offers = np.maximum(_eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64)), proven)
+        offers = _eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64))
+        offers = np.where(offers > 0, offers, proven)
         counts = vote_counts(labels.left[events], labels.right[events], n_items).astype(np.float64)
         tables.append(_frequencies(counts, offers, unit=unit))
     return np.stack(tables)
