@@ -72,7 +72,7 @@ def test_on_context_boards_the_offered_contexts_are_the_rows() -> None:
 def test_a_row_averages_over_its_named_offers() -> None:
     table = votes((1, 10, 0, 1, 0, 5), (1, 11, 0, 1, 0, 5), (1, 11, 0, 1, 1, 6))
     found = populate(inputs(table, contexts=1, offers=[(10, 1), (11, 1), (12, 1)]), "context")
-    assert found.rows.offers.tolist() == [3]
+    assert found.offers.row.tolist() == [0, 0, 0]
     weights = dict(zip(zip(found.votes.offer, found.votes.voter, strict=True), found.weight, strict=True))
     assert weights == {(10, 5): pytest.approx(1 / 3), (11, 5): pytest.approx(1 / 6), (11, 6): pytest.approx(1 / 6)}
 
@@ -146,7 +146,7 @@ def test_an_answer_does_not_change_when_its_context_was_offered() -> None:
     board = inputs(votes((1, 0, 0, 1, 0, 0, 0.2, 5)), contexts=2)
     registered = replace(board.contexts, created=np.array([0, 1, 1]) * HOUR)
     found = populate(replace(board, contexts=registered), "context")
-    assert found.rows.time.tolist() == [HOUR, HOUR]
+    assert found.offers.time.tolist() == [HOUR, HOUR]
 
 
 @pytest.mark.parametrize("propensity", ["logged", "estimated"])

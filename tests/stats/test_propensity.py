@@ -107,7 +107,7 @@ def test_folds_do_not_see_their_own_rows() -> None:
 
 def test_context_boards_count_labelled_offers() -> None:
     """Row 0 has three offers, one with (0, 1); rows 1 and 2 have one offer each, row 1 labelled."""
-    exposure = Exposure(np.zeros(3, dtype=np.int64), np.ones((1, 2), dtype=np.bool_), np.array([3, 1, 1]))
+    exposure = Exposure(np.array([0, 0, 0, 1, 2]), np.zeros(5, dtype=np.int64), np.ones((1, 2), dtype=np.bool_), 3)
     labels = Labels(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]))
     pi = estimated_propensities(labels, exposure, fold=np.zeros(3, dtype=np.int64), n_folds=1, unit="context")
     assert pi[0, 0, 1] == pytest.approx(2 / 5)
@@ -129,7 +129,7 @@ def test_small_samples_give_finite_propensities(unit: Unit) -> None:
 
 def late_joiner() -> Exposure:
     active = np.array([[True, True, False], [True, True, True]])
-    return Exposure(np.repeat([0, 1], [30, 10]), active, np.ones(40, dtype=np.int64))
+    return Exposure.of_rows(np.repeat([0, 1], [30, 10]), active)
 
 
 def test_eligibility_counts_rows_in_which_both_were_active() -> None:
@@ -141,6 +141,13 @@ def test_eligibility_counts_rows_in_which_both_were_active() -> None:
     assert newer[0, 2] == 0.5
     used = used_propensities(np.array([0.2, 0.2]), share, left=np.array([0, 0]), right=np.array([1, 2]))
     np.testing.assert_allclose(used, [0.2, 0.05])
+
+
+def test_a_row_is_eligible_by_the_share_of_its_offers() -> None:
+    """Row 0 had an offer before item 2 came and three after; row 1 one before."""
+    active = np.array([[True, True, False], [True, True, True]])
+    exposure = Exposure(np.array([0, 0, 0, 0, 1]), np.array([0, 1, 1, 1, 0]), active, 2)
+    np.testing.assert_allclose(eligible_rows(exposure), [[0, 2, 0.75], [2, 0, 0.75], [0.75, 0.75, 0]])
 
 
 def test_late_joiner_frequencies_count_the_share_once() -> None:

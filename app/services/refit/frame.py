@@ -36,7 +36,7 @@ class Frame:
     ----------
     items : names, sorted; K of them.
     sample : propensities given that the row is eligible, logged ones corrected for exclusions; 1 where estimated.
-    exposure : the active set of each row.
+    exposure : the active set of each offer.
     event : (e,) the first vote of each distinct (offer, ordered pair).
     time : (n,) µs, when the row was offered.
     context_id : (n,) database id of the row's context, 0 where there is none.

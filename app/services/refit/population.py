@@ -28,7 +28,6 @@ class Rows:
     context_hash, offer_hash : content hashes for folds; equal on context boards.
     time : µs, when the row was offered.
     pattern : its features among the distinct ones.
-    offers : offers that the row averages over.
     """
 
     context: Ints
@@ -37,10 +36,23 @@ class Rows:
     offer_hash: Hashes
     time: Ints
     pattern: Ints
-    offers: Ints
 
     def __len__(self) -> int:
         return int(self.context.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Offers that rows average over: those with a vote first, in the order of their votes.
+
+    Parameters
+    ----------
+    row : (o,) the row of each; every row has at least one.
+    time : (o,) µs, when it was made. It does not depend on whether anyone answered.
+    """
+
+    row: Ints
+    time: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +62,9 @@ class Population:
     Parameters
     ----------
     rows : of the estimator.
+    offers : of the rows.
     votes : counted votes.
-    row : (m,) row of each vote.
+    row, offer : (m,) row and offer of each vote.
     weight : (m,) share of each vote within its row.
     voter : (m,) label; an anonymous vote has one of its own.
     event : (e,) positions among the votes of the first one on each distinct (offer, ordered pair).
@@ -59,8 +72,10 @@ class Population:
     """
 
     rows: Rows
+    offers: Offers
     votes: VoteTable
     row: Ints
+    offer: Ints
     weight: Floats
     voter: Ints
     event: Ints
@@ -78,12 +93,13 @@ def populate(inputs: Inputs, unit: Unit) -> Population:
     standing, occurrence = _sorted(current.take(current.reason < 0) if unit == "battle" else current, inputs)
     draw, row = _draws(standing, unit), _shared_rows(standing, unit)
     counted = standing.reason < 0
-    rows = _rows(standing, inputs, unit, place=(draw, row, occurrence))
+    rows = _rows(standing, inputs, unit, place=(row, occurrence))
+    offers = _offers(standing, inputs, unit, place=(draw, row, rows))
     votes, row, draw = standing.take(counted), row[counted], draw[counted]
-    weight = vote_weights(draw, votes.left, votes.right, offers_of_row=rows.offers[row])
+    weight = vote_weights(draw, votes.left, votes.right, offers_of_row=np.bincount(offers.row)[row])
     event = first_of_event(draw, votes.left, votes.right)
     kept = _kept_rates(standing if unit == "context" else current, unit, size=len(inputs.roster.names))
-    return Population(rows, votes, row, weight, labels(votes.voter), event, kept)
+    return Population(rows, offers, votes, row, draw, weight, labels(votes.voter), event, kept)
 
 
 def distinct(label: Ints) -> int:
@@ -140,8 +156,8 @@ def _runs(goes_on: Bools, size: int) -> Ints:
     return np.cumsum(np.concatenate([[0], ~goes_on]))[:size]
 
 
-def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, Ints, Ints]) -> Rows:
-    draw, row, occurrence = place
+def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, Ints]) -> Rows:
+    row, occurrence = place
     first = np.flatnonzero(np.diff(row, prepend=-1))
     silent, silent_time, silent_hash = _silent(inputs, unit, votes)
     context_id = np.concatenate([votes.context[first], silent])
@@ -150,9 +166,6 @@ def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, In
     content = np.concatenate([_vote_hashes(votes, inputs, occurrence)[first], silent_hash])
     own = np.where(context_id > 0, mix(key), content)
     began = np.minimum.reduceat(votes.created, first) if first.size else np.zeros(0, dtype=np.int64)
-    if unit == "context":
-        # The clock of the rows without a label: when a context was offered does not depend on whether anyone answered.
-        began = np.where(votes.context[first] > 0, np.minimum(began, inputs.contexts.created[at[: first.size]]), began)
     return Rows(
         context=labels(context_id),
         context_id=context_id,
@@ -160,8 +173,41 @@ def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, In
         offer_hash=own if unit == "context" else content,
         time=np.concatenate([began, silent_time]),
         pattern=inputs.contexts.pattern[at],
-        offers=_offers_of_rows(context_id, inputs, unit, opened=row[np.flatnonzero(np.diff(draw, prepend=-1))]),
     )
+
+
+def _offers(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, Ints, Rows]) -> Offers:
+    """Offers with a vote, named ones without, and one of each row that has neither."""
+    draw, row, rows = place
+    first = np.flatnonzero(np.diff(draw, prepend=-1))
+    began = np.minimum.reduceat(votes.created, first) if first.size else np.zeros(0, dtype=np.int64)
+    bare_row, bare_time = _bare(inputs, rows) if unit == "context" else (first[:0], began[:0])
+    heard = np.concatenate([row[first], bare_row])
+    rest = np.flatnonzero(np.bincount(heard, minlength=len(rows)) == 0)
+    made = np.minimum(began, _registered(votes, first, inputs, unit))
+    return Offers(np.concatenate([heard, rest]), np.concatenate([made, bare_time, rows.time[rest]]))
+
+
+def _registered(votes: VoteTable, first: Ints, inputs: Inputs, unit: Unit) -> Ints:
+    """When the offers of these votes were entered, if they were: by name, or with their context."""
+    entered = votes.created[first].copy()
+    offer, context = votes.offer[first], votes.context[first]
+    named, whole = offer > 0, (offer == 0) & (context > 0) & (unit == "context")
+    entered[named] = inputs.offers.created[np.searchsorted(inputs.offers.ids, offer[named])]
+    entered[whole] = inputs.contexts.created[np.searchsorted(inputs.contexts.ids, context[whole])]
+    return entered
+
+
+def _bare(inputs: Inputs, rows: Rows) -> tuple[Ints, Ints]:
+    """Row and time of each named offer without a vote, in the order of content."""
+    offers = inputs.offers
+    bare = np.flatnonzero(~np.isin(offers.ids, inputs.votes.offer))
+    bare = bare[np.argsort(offers.key[bare], kind="stable")]
+    order = np.argsort(rows.context_id, kind="stable")
+    place = np.searchsorted(rows.context_id, offers.context[bare], sorter=order)
+    row = order[np.minimum(place, max(order.size - 1, 0))] if order.size else order[:0]
+    here = rows.context_id[row] == offers.context[bare] if order.size else np.zeros(0, dtype=np.bool_)
+    return row[here], offers.created[bare][here]
 
 
 def _vote_hashes(votes: VoteTable, inputs: Inputs, occurrence: Ints) -> Hashes:
@@ -184,18 +230,6 @@ def _silent(inputs: Inputs, unit: Unit, votes: VoteTable) -> tuple[Ints, Ints, H
     order = np.lexsort((offers.key[index], key))
     index, key = index[order], key[order]
     return offers.context[index], offers.created[index], mix(key, offers.key[index])
-
-
-def _offers_of_rows(context_id: Ints, inputs: Inputs, unit: Unit, *, opened: Ints) -> Ints:
-    """Offers of each row: those with a vote (`opened` names the row of each) and named ones without."""
-    count = np.bincount(opened, minlength=context_id.size)
-    if unit == "context" and inputs.offers.ids.size:
-        bare = inputs.offers.context[~np.isin(inputs.offers.ids, inputs.votes.offer)]
-        contexts, size = np.unique(bare, return_counts=True)
-        at = np.minimum(np.searchsorted(contexts, context_id), max(contexts.size - 1, 0))
-        if contexts.size:
-            count = count + np.where(contexts[at] == context_id, size[at], 0)
-    return np.maximum(count, 1)
 
 
 def _kept_rates(current: VoteTable, unit: Unit, *, size: int) -> KeptRates:

@@ -59,7 +59,7 @@ def pack_stored(stored: Stored) -> bytes:
         "pattern": sample.pattern,
         "group": frame.exposure.group,
         "active": frame.exposure.active,
-        "offers": frame.exposure.offers,
+        "offer_row": frame.exposure.row,
         "event": frame.event,
         "time": frame.time,
         "context_id": frame.context_id,
@@ -82,7 +82,7 @@ def unpack_stored(body: bytes) -> Stored:
     frame = Frame(
         items=items,
         sample=sample,
-        exposure=Exposure(arrays["group"], arrays["active"], arrays["offers"]),
+        exposure=Exposure(arrays["offer_row"], arrays["group"], arrays["active"], sample.n_rows),
         event=arrays["event"],
         time=arrays["time"],
         context_id=arrays["context_id"],

@@ -25,28 +25,35 @@ KEPT_PRIOR = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """When each row could have shown what.
+    """When each offer could have shown what (o offers of n rows).
 
     Parameters
     ----------
-    group : (n,) which active set was in force as the row was offered.
+    row : (o,) the row of each offer; every row has at least one.
+    group : (o,) which active set was in force as it was made.
     active : (g, K) the items of each active set.
-    offers : (n,) offers of each row, at least 1 (1 throughout on battle boards).
+    n_rows : n.
     """
 
+    row: Ints
     group: Ints
     active: Bools
-    offers: Ints
+    n_rows: int
 
     @classmethod
     def always(cls, n_rows: int, n_items: int) -> Exposure:
         """All items active throughout, one offer a row."""
-        one = np.ones(n_rows, dtype=np.int64)
-        return cls(np.zeros(n_rows, dtype=np.int64), np.ones((1, n_items), dtype=np.bool_), one)
+        return cls.of_rows(np.zeros(n_rows, dtype=np.int64), np.ones((1, n_items), dtype=np.bool_))
+
+    @classmethod
+    def of_rows(cls, group: Ints, active: Bools) -> Exposure:
+        """One offer a row, in row order."""
+        return cls(np.arange(group.size), group, active, int(group.size))
 
     def take(self, rows: Bools) -> Exposure:
-        """The rows of a mask (n,)."""
-        return Exposure(self.group[rows], self.active, self.offers[rows])
+        """The rows of a mask (n,), renumbered, with their offers."""
+        kept, number = rows[self.row], np.cumsum(rows) - 1
+        return Exposure(number[self.row[kept]], self.group[kept], self.active, int(rows.sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +72,13 @@ class Labels:
 
 
 def eligible_rows(exposure: Exposure) -> Floats:
-    """(K, K) rows whose active set holds both items, 0 on the diagonal."""
-    return _eligible(exposure, np.ones(exposure.group.size))
+    """(K, K) rows that could show both items, 0 on the diagonal; a row counts by the share of its offers that could."""
+    return _eligible(exposure, 1.0 / np.bincount(exposure.row, minlength=exposure.n_rows)[exposure.row])
 
 
 def eligibility_share(exposure: Exposure) -> Floats:
     """(K, K) share of the rows that are eligible for each pair; within a segment, pass the segment's rows."""
-    return eligible_rows(exposure) / max(exposure.group.size, 1)
+    return eligible_rows(exposure) / max(exposure.n_rows, 1)
 
 
 def used_propensities(pi: Floats, share: Floats, *, left: Ints, right: Ints) -> Floats:
@@ -116,7 +123,8 @@ def estimated_propensities(labels: Labels, exposure: Exposure, *, fold: Ints, n_
         events = rows[labels.row]
         if not events.any():
             rows, events = np.ones_like(rows), np.ones_like(events)
-        offers = _eligible(exposure.take(rows), exposure.offers[rows].astype(np.float64))
+        others = exposure.take(rows)
+        offers = _eligible(others, np.ones(others.row.size))
         offers = np.where(offers > 0, offers, proven)
         counts = vote_counts(labels.left[events], labels.right[events], n_items).astype(np.float64)
         tables.append(_frequencies(counts, offers, unit=unit))
