@@ -117,7 +117,7 @@ def answer(error: DomainError) -> Response:
     headers = {}
     if error.kind is Kind.UNAUTHENTICATED:
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, Limited):
+    if isinstance(error, Limited | Unavailable):
         headers["Retry-After"] = str(error.retry_after)
     return _response(describe(error), headers)
 

@@ -96,9 +96,10 @@ class Limited(DomainError):
 
 
 class Unavailable(DomainError):
-    """A service that this one needs is not there."""
+    """A service that this one needs is not there, or too busy; `retry_after` says in how many seconds to try again."""
 
     kind = Kind.UNAVAILABLE
+    retry_after: int = 1
 
 
 def limited(code: str, detail: str, *, retry_after: int) -> Limited:

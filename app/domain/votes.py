@@ -75,6 +75,11 @@ class Row:
             return None
         return self.context_id, self.left_id, self.right_id, self.ballot.voter
 
+    @property
+    def error(self) -> DomainError | None:
+        """Why the row was refused, if it was."""
+        return None if self.result is None else self.result.error
+
     def refuse(self, error: DomainError) -> None:
         """Settle the row as rejected."""
         self.result = Result("rejected", None, error)

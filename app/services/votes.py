@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +21,19 @@ from app.domain.votes import Result, Row, order, outcome_of, settle_ids, settle_
 NO_BALLOT = Ballot()
 
 
+class _Undone(Exception):
+    """Votes were refused after they had left a trace: a new item, a context that counts as offered.
+
+    Parameters
+    ----------
+    ballots : the same votes, with what the refused ones were refused for in their place.
+    """
+
+    def __init__(self, ballots: Sequence[Ballot | DomainError]) -> None:
+        super().__init__()
+        self.ballots = ballots
+
+
 def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime) -> list[Result]:
     """Store votes and commit; the fate of each, in order.
 
@@ -30,9 +44,15 @@ def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError
     """
     uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
     current = uow.boards.fresh(board)
-    results = uow.attempt(lambda: _settle(uow, current, ballots, now))
-    uow.commit()
-    return results
+    while True:
+        try:
+            results = uow.attempt(partial(_settle, uow, current, ballots, now))
+        except _Undone as undone:
+            # Each round refuses at least one more.
+            ballots = undone.ballots
+        else:
+            uow.commit()
+            return results
 
 
 def record_one(uow: UnitOfWork, board: Board, ballot: Ballot, *, now: datetime) -> tuple[VoteView, bool]:
@@ -68,13 +88,16 @@ def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainErro
     going = _name(uow, board, [row for row in rows if row.result is None])
     given = [row.client_id for row in going if row.ballot.id is not None]
     going = settle_ids(going, uow.votes.digests(board.id, given) if given else {})
-    going = _limit(uow, board, going, now)
+    touched = going
     _create_items(uow, board, going)
     going = _place(uow, board, going)
     slots = {slot for row in going if (slot := row.slot) is not None}
     placed = going
     going = settle_slots(placed, uow.votes.heads(board.id, slots) if slots else {}, revotes=board.config.votes.revotes)
+    going = _limit(uow, board, going, now)
     _check_refused(uow, board, placed)
+    if len(going) < len(touched):
+        raise _Undone([row.error or ballot for row, ballot in zip(rows, ballots, strict=True)])
     if going:
         _insert(uow, board, going, now)
     return [outcome_of(row) for row in rows]

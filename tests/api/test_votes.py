@@ -178,6 +178,19 @@ def test_a_refused_vote_leaves_no_item_and_no_context(make_board: MakeBoard) -> 
     assert board("POST", "/contexts", {"contexts": [{"id": "c"}]}).json() == {"created": 1, "known": 0}
 
 
+def test_a_vote_refused_for_its_context_leaves_no_item_while_others_of_its_batch_stay(make_board: MakeBoard) -> None:
+    features = [{"name": "lang", "kind": "categorical"}]
+    board = make_board(items=(), open_items=True, unit="context", features=features)
+    known = {"id": "c", "features": {"lang": "en"}}
+    assert board.vote(context=known, voter="v").status_code == 201
+    other = {"id": "c", "features": {"lang": "fr"}}
+    problem(board.vote(left="ghost", context=other, voter="w"), 409, "context-differs")
+    problem(board.vote(context=known, voter="v"), 409, "second-vote")
+    fates = board.batch(ballot(left="ghost", context=other), ballot(left="gamma", context=known, voter="x"))
+    assert [fate["status"] for fate in fates] == ["rejected", "created"]
+    assert sorted(item["item"] for item in board("GET", "/items").json()["items"]) == ["alpha", "beta", "gamma"]
+
+
 def test_a_known_context_keeps_its_features(board: BoardCaller) -> None:
     known = {"id": "c", "features": {"lang": "en", "size": 1}}
     assert board.vote(context=known).status_code == 201
@@ -213,6 +226,8 @@ def test_a_voter_has_so_many_votes_a_day(make_board: MakeBoard) -> None:
     assert board.vote().status_code == 201
     statuses = [result["status"] for result in board.batch(*[ballot(voter="x") for _ in range(3)])]
     assert statuses == ["created", "created", "rejected"]
+    twice = [ballot(voter="y", context={"id": name}) for name in ("c", "c", "d")]
+    assert [fate["status"] for fate in board.batch(*twice)] == ["created", "rejected", "created"]
 
 
 def test_votes_come_page_by_page(board: BoardCaller) -> None:
