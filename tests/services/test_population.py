@@ -83,7 +83,7 @@ def test_an_excluded_vote_takes_its_row_along_on_battle_boards_only(unit: Unit, 
     found = populate(inputs(table, reasons=["bot"]), unit)
     assert len(found.rows) == rows
     assert found.votes.ids.tolist() == [2]
-    assert found.kept.overall == 0.5
+    assert found.held.mean() == 0.5
 
 
 @pytest.mark.parametrize("unit", ["battle", "context"])
@@ -91,14 +91,26 @@ def test_a_superseded_vote_is_no_loss(unit: Unit) -> None:
     table = votes((1, 0, 0, 1, 0, 5), (1, 0, 0, 1, 1, 5), reason=[0, -1])
     found = populate(inputs(table, contexts=1, reasons=["superseded"]), unit)
     assert len(found.rows) == 1
-    assert found.kept.overall == 1
+    assert found.held.mean() == 1
     assert found.votes.outcome.tolist() == [1]
 
 
 def test_labels_of_one_pair_in_one_offer_are_kept_together() -> None:
     table = votes((1, 0, 0, 1, 0, 5), (1, 0, 0, 1, 0, 6), (2, 0, 0, 1, 0, 5), reason=[0, -1, 0])
     found = populate(inputs(table, contexts=2, reasons=["bot"]), "context")
-    assert found.kept.overall == 0.5
+    assert found.held.mean() == 0.5
+
+
+def test_a_part_of_a_context_board_has_the_kept_rates_of_its_own_rows() -> None:
+    """Contexts 1-4 lost three of their four votes, 5-8 none."""
+    table = votes(*[(n, 0, 0, 1, 0, n) for n in range(1, 9)], reason=[0, 0, 0, -1, -1, -1, -1, -1])
+    frame = frame_of(inputs(table, contexts=8, reasons=["bot"]), BoardConfig(unit="context"))
+    first = frame.context_id <= 4
+    used = [frame.view(rows).votes.propensity for rows in (first, ~first, first | True)]
+    # Each rate is shrunk by one vote of the overall one.
+    np.testing.assert_allclose(used[0], 0.2 * (1 + 0.25) / 5)
+    np.testing.assert_allclose(used[1], 0.2)
+    np.testing.assert_allclose(used[2], 0.2 * (5 + 0.625) / 9)
 
 
 def test_offers_without_a_vote_are_rows_of_battle_boards_too() -> None:

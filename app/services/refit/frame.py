@@ -11,11 +11,12 @@ from app.domain.boards import BoardConfig
 from app.domain.outcomes import rule
 from app.services.refit.eligibility import exposure_of
 from app.services.refit.inputs import Inputs
-from app.services.refit.population import Population, Unit, populate
+from app.services.refit.population import Population, populate
 from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, assign_folds, mix
 from app.stats.debias.propensity import (
     Exposure,
+    KeptRates,
     Labels,
     corrected_for_exclusions,
     eligibility_share,
@@ -35,9 +36,10 @@ class Frame:
     Parameters
     ----------
     items : names, sorted; K of them.
-    sample : propensities given that the row is eligible, logged ones corrected for exclusions; 1 where estimated.
+    sample : propensities given that the row is eligible and nothing excluded, as logged; 1 where estimated.
     exposure : the active set of each offer.
     event : (e,) the first vote of each distinct (offer, ordered pair).
+    labels, held : (l,) distinct labels before exclusions, and whether they are still there.
     time : (n,) µs, when the row was offered.
     context_id : (n,) database id of the row's context, 0 where there is none.
     vote_id : (m,) database id of each vote.
@@ -51,6 +53,8 @@ class Frame:
     sample: Sample
     exposure: Exposure
     event: Ints
+    labels: Labels
+    held: Bools
     time: Ints
     context_id: Ints
     vote_id: Ints
@@ -62,18 +66,26 @@ class Frame:
     def view(self, rows: Bools | None = None) -> Sample:
         """The sample of some rows (n,), or of all, with the propensities used there.
 
-        Eligibility shares, and frequencies where they are estimated, are those of these very rows.
+        Eligibility shares, and frequencies where they are estimated, are those of these very rows; so is what
+        exclusions left, on context boards. On battle boards an excluded vote has no row: its rate is the board's.
         """
         chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
         return segment(self.sample, chosen, propensity=self._used(chosen))
 
     def _used(self, rows: Bools) -> Floats:
         votes, exposure = self.sample.votes, self.exposure.take(rows)
-        pi = votes.propensity if self.kind == "logged" else self._estimated(rows, exposure)
+        pi = self._logged(rows) if self.kind == "logged" else self._estimated(rows, exposure)
         share = np.maximum(eligibility_share(exposure), self._labelled_share(rows))
         used = used_propensities(pi, share, left=votes.left, right=votes.right)
         # Votes outside these rows are dropped with them; whatever stands there must only be valid.
         return np.where(rows[votes.row], used, 1.0)
+
+    def _logged(self, rows: Bools) -> Floats:
+        votes, unit = self.sample.votes, self.clustering.unit
+        here = rows[self.labels.row] if unit == "context" else np.ones(self.held.size, dtype=np.bool_)
+        labels = Labels(self.labels.row[here], self.labels.left[here], self.labels.right[here])
+        rates = KeptRates.of(labels, self.held[here], self.sample.n_items)
+        return corrected_for_exclusions(votes.propensity, rates, left=votes.left, right=votes.right, unit=unit)
 
     def _labelled_share(self, rows: Bools) -> Floats:
         """(K, K) share of the rows with a vote on the pair: these were eligible, whatever the items' spans say."""
@@ -101,9 +113,11 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
     kind = _propensity_kind(population, config)
     among = np.cumsum(inputs.roster.active) - 1
     playing = inputs.roster.active[population.votes.left] & inputs.roster.active[population.votes.right]
-    votes = _votes(population, config.unit, kind)
+    votes = _votes(population, kind)
     votes = replace(votes, left=among[votes.left], right=among[votes.right]).take(playing)
     number = np.cumsum(playing) - 1
+    before = population.labels
+    heard = inputs.roster.active[before.left] & inputs.roster.active[before.right]
     return Frame(
         items=tuple(name for name, active in zip(inputs.roster.names, inputs.roster.active, strict=True) if active),
         sample=Sample(
@@ -116,6 +130,8 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
         ),
         exposure=exposure_of(population, inputs.roster),
         event=number[population.event[playing[population.event]]],
+        labels=Labels(before.row[heard], among[before.left[heard]], among[before.right[heard]]),
+        held=population.held[heard],
         time=population.rows.time,
         context_id=population.rows.context_id,
         vote_id=population.votes.ids[playing],
@@ -151,9 +167,7 @@ def _propensity_kind(population: Population, config: BoardConfig) -> PropensityK
     return "logged" if config.propensity == "logged" and logged else "estimated"
 
 
-def _votes(population: Population, unit: Unit, kind: PropensityKind) -> Votes:
+def _votes(population: Population, kind: PropensityKind) -> Votes:
     votes = population.votes
-    pi = np.ones(len(votes))
-    if kind == "logged":
-        pi = corrected_for_exclusions(votes.propensity, population.kept, left=votes.left, right=votes.right, unit=unit)
+    pi = votes.propensity if kind == "logged" else np.ones(len(votes))
     return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)

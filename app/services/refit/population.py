@@ -10,7 +10,7 @@ import numpy as np
 from app.domain.exclusions import SUPERSEDED
 from app.services.refit.inputs import Inputs, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
-from app.stats.debias.propensity import KeptRates, Labels
+from app.stats.debias.propensity import Labels
 from app.stats.debias.weights import first_of_event, vote_weights
 from app.stats.types import Bools, Floats, Ints
 
@@ -68,7 +68,9 @@ class Population:
     weight : (m,) share of each vote within its row.
     voter : (m,) label; an anonymous vote has one of its own.
     event : (e,) positions among the votes of the first one on each distinct (offer, ordered pair).
-    kept : what exclusions left of the labels, over the roster.
+    labels : distinct labels before exclusions; on battle boards their rows are of no account, since an excluded vote
+        has none.
+    held : (l,) those that are still there.
     """
 
     rows: Rows
@@ -79,7 +81,8 @@ class Population:
     weight: Floats
     voter: Ints
     event: Ints
-    kept: KeptRates
+    labels: Labels
+    held: Bools
 
 
 def populate(inputs: Inputs, unit: Unit) -> Population:
@@ -95,11 +98,11 @@ def populate(inputs: Inputs, unit: Unit) -> Population:
     counted = standing.reason < 0
     rows = _rows(standing, inputs, unit, place=(row, occurrence))
     offers = _offers(standing, inputs, unit, place=(draw, row, rows))
+    before = _labels_before(standing, draw, row) if unit == "context" else _votes_before(current)
     votes, row, draw = standing.take(counted), row[counted], draw[counted]
     weight = vote_weights(draw, votes.left, votes.right, offers_of_row=np.bincount(offers.row)[row])
     event = first_of_event(draw, votes.left, votes.right)
-    kept = _kept_rates(standing if unit == "context" else current, unit, size=len(inputs.roster.names))
-    return Population(rows, offers, votes, row, draw, weight, labels(votes.voter), event, kept)
+    return Population(rows, offers, votes, row, draw, weight, labels(votes.voter), event, *before)
 
 
 def distinct(label: Ints) -> int:
@@ -232,15 +235,16 @@ def _silent(inputs: Inputs, unit: Unit, votes: VoteTable) -> tuple[Ints, Ints, H
     return offers.context[index], offers.created[index], mix(key, offers.key[index])
 
 
-def _kept_rates(current: VoteTable, unit: Unit, *, size: int) -> KeptRates:
-    """Rates of the labels before exclusions; several votes on one pair of an offer are one label."""
-    if unit == "battle":
-        return KeptRates.of(Labels(current.ids, current.left, current.right), current.reason < 0, size)
-    event = first_of_event(_draws(current, unit), current.left, current.right)
-    kept = current.take(current.reason < 0)
-    cells = _cells(current.take(event), kept)
+def _votes_before(current: VoteTable) -> tuple[Labels, Bools]:
+    return Labels(np.zeros_like(current.left), current.left, current.right), current.reason < 0
+
+
+def _labels_before(standing: VoteTable, draw: Ints, row: Ints) -> tuple[Labels, Bools]:
+    """Several votes on one pair of an offer are one label; it is held while one of them is."""
+    event = first_of_event(draw, standing.left, standing.right)
+    cells = _cells(standing.take(event), standing.take(standing.reason < 0))
     held = np.isin(cells[: event.size], cells[event.size :])
-    return KeptRates.of(Labels(event, current.left[event], current.right[event]), held, size)
+    return Labels(row[event], standing.left[event], standing.right[event]), held
 
 
 def _cells(*tables: VoteTable) -> Ints:

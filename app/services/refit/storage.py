@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.services.refit.frame import Frame
 from app.services.refit.payoffs import Payoffs
 from app.stats.debias.clusters import Clustering
-from app.stats.debias.propensity import Exposure
+from app.stats.debias.propensity import Exposure, Labels
 from app.stats.types import Covariates, Floats, Ints, Rule, Sample, Votes
 
 PART = 64 << 20
@@ -61,6 +61,8 @@ def pack_stored(stored: Stored) -> bytes:
         "active": frame.exposure.active,
         "offer_row": frame.exposure.row,
         "event": frame.event,
+        **{f"labels.{name}": getattr(frame.labels, name) for name in Labels.__slots__},
+        "held": frame.held,
         "time": frame.time,
         "context_id": frame.context_id,
         "vote_id": frame.vote_id,
@@ -84,6 +86,8 @@ def unpack_stored(body: bytes) -> Stored:
         sample=sample,
         exposure=Exposure(arrays["offer_row"], arrays["group"], arrays["active"], sample.n_rows),
         event=arrays["event"],
+        labels=Labels(**{name: arrays[f"labels.{name}"] for name in Labels.__slots__}),
+        held=arrays["held"],
         time=arrays["time"],
         context_id=arrays["context_id"],
         vote_id=arrays["vote_id"],
