@@ -55,7 +55,8 @@ def list_keys(data: Data = None) -> None:
 
 @key.command()
 def revoke(
-    key_id: Annotated[int, typer.Argument(help="Number of the key, from `orthorank key list`.")], data: Data = None
+    key_id: Annotated[int, typer.Argument(min=1, max=2**63 - 1, help="Number of the key, from `orthorank key list`.")],
+    data: Data = None,
 ) -> None:
     """End a key at once."""
     with _work(data) as work:

@@ -51,6 +51,7 @@ def test_a_key_is_printed_alone_and_opens_the_interface(orthorank: Orthorank, cl
         (("create", "--scope", "read", "--board", "no-such"), 1, "no board"),
         (("revoke", "12345"), 1, "no such key"),
         (("revoke", "first"), 2, "integer"),
+        (("revoke", "99999999999999999999"), 2, "key_id"),
     ],
 )
 def test_what_cannot_be_done_says_so(orthorank: Orthorank, words: tuple[str, ...], status: int, message: str) -> None:
