@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from app.cli.options import Data, connected, database_url
-from app.db.engine import open_engine, open_sessions
-from app.db.unit_of_work import UnitOfWork
-from app.domain.errors import DomainError
+from app.cli.database import refusals_told, units_of_work
+from app.cli.options import Data, connected
 from app.formats.writers import Container
 from app.services import boards
 from app.services.exports import export_votes
@@ -34,16 +32,9 @@ def export_board(
     data: Data = None,
 ) -> None:
     """Export a board's votes with the propensities used. `orthorank import --format orthorank` reads them back."""
-    engine = open_engine(database_url(connected(data, redis=False)))
-    try:
-        with UnitOfWork(open_sessions(engine)) as work:
-            found = boards.find(work, board)
-            _write(export_votes(work, found, format_, raw_voters=raw_voters), output)
-    except DomainError as error:
-        typer.echo(f"orthorank: {error}", err=True)
-        raise typer.Exit(1) from None
-    finally:
-        engine.dispose()
+    with refusals_told(), units_of_work(connected(data, redis=False)) as open_work, open_work() as work:
+        found = boards.find(work, board)
+        _write(export_votes(work, found, format_, raw_voters=raw_voters), output)
 
 
 def _write(blocks: Iterable[bytes], output: Path | None) -> None:

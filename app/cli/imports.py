@@ -12,9 +12,9 @@ import orjson
 import typer
 from sqlalchemy.exc import OperationalError
 
+from app.cli.database import units_of_work
 from app.cli.import_progress import Terminal, document_of, lines_of
-from app.cli.options import Data, connected, database_url
-from app.db.engine import open_engine, open_sessions
+from app.cli.options import Data, connected
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Unit as BoardUnit
 from app.domain.errors import DomainError
@@ -128,17 +128,15 @@ def import_file(
 @contextmanager
 def _database(data: Path | None) -> Iterator[partial[UnitOfWork]]:
     """Units of work on the database; what stops an import becomes a message and an exit status."""
-    engine = open_engine(database_url(connected(data, redis=False)))
     try:
-        yield partial(UnitOfWork, open_sessions(engine))
+        with units_of_work(connected(data, redis=False)) as open_work:
+            yield open_work
     except (UnusableFile, DomainError) as error:
         typer.echo(f"orthorank: {error}", err=True)
         raise typer.Exit(2) from None
     except OperationalError as error:
         typer.echo(f"orthorank: {error.orig}\nRun the same import again: what is in is not doubled.", err=True)
         raise typer.Exit(1) from None
-    finally:
-        engine.dispose()
 
 
 def _pairs(written: list[str] | None, option: str) -> list[tuple[str, str]]:

@@ -8,10 +8,9 @@ from typing import Annotated, get_args
 
 import typer
 
-from app.cli.options import Data, connected, database_url
-from app.db.engine import open_engine, open_sessions
+from app.cli.database import refusals_told, units_of_work
+from app.cli.options import Data, connected
 from app.db.unit_of_work import UnitOfWork
-from app.domain.errors import DomainError
 from app.domain.keys import KEY_DRAFT, Scope
 from app.domain.parsing import parse
 from app.services import keys
@@ -65,12 +64,5 @@ def revoke(
 
 @contextmanager
 def _work(data: Data) -> Iterator[UnitOfWork]:
-    engine = open_engine(database_url(connected(data, redis=False)))
-    try:
-        with UnitOfWork(open_sessions(engine)) as work:
-            yield work
-    except DomainError as error:
-        typer.echo(f"orthorank: {error}", err=True)
-        raise typer.Exit(1) from None
-    finally:
-        engine.dispose()
+    with refusals_told(), units_of_work(connected(data, redis=False)) as open_work, open_work() as work:
+        yield work

@@ -10,10 +10,9 @@ from uuid import UUID
 import typer
 from rich.progress import Progress
 
-from app.cli.options import Data, connected, database_url, redis_url
-from app.db.engine import open_engine, open_sessions
+from app.cli.database import refusals_told, units_of_work
+from app.cli.options import Data, connected, redis_url
 from app.db.unit_of_work import UnitOfWork
-from app.domain.errors import DomainError
 from app.queue import CeleryQueue, open_celery
 from app.services import boards, jobs
 from app.settings import Settings
@@ -31,17 +30,10 @@ def refit(
 ) -> None:
     """Refit a board now. The worker does it; this command shows how far it has come."""
     settings = connected(data)
-    engine = open_engine(database_url(settings))
-    open_work = partial(UnitOfWork, open_sessions(engine))
-    try:
+    with refusals_told(), units_of_work(settings) as open_work:
         job = _request(open_work(), board, settings)
         if wait:
             _follow(open_work, job, board)
-    except DomainError as error:
-        typer.echo(f"orthorank: {error}", err=True)
-        raise typer.Exit(1) from None
-    finally:
-        engine.dispose()
 
 
 def _request(opened: UnitOfWork, slug: str, settings: Settings) -> UUID:

@@ -12,11 +12,10 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from app.cli.options import Data, connected, database_url
-from app.db.engine import open_engine, open_sessions
-from app.db.unit_of_work import UnitOfWork
+from app.cli.database import refusals_told, units_of_work
+from app.cli.options import Data, connected
 from app.domain.boards import DRAFT, Board
-from app.domain.errors import DomainError, Invalid
+from app.domain.errors import Invalid
 from app.domain.items import ItemDraft
 from app.domain.parsing import parse
 from app.services.simulate import FEATURES, Simulation, UnitsOfWork, active_items, prepare
@@ -63,25 +62,14 @@ def simulate(
     data: Data = None,
 ) -> None:
     """Cast simulated votes with their propensities, through the same service as real ones. Ctrl-C ends it."""
-    engine = open_engine(database_url(connected(data, redis=False)))
-    sessions = open_sessions(engine)
-
-    def open_work() -> UnitOfWork:
-        return UnitOfWork(sessions)
-
     most = VOTES if votes is None and rate is None else votes
-    try:
+    with refusals_told(), units_of_work(connected(data, redis=False)) as open_work:
         target = _board(open_work, board, unit, items)
         names = active_items(open_work, target)
         if len(names) < 2:
             raise Invalid("few-items", f"board {board!r} has fewer than two active items")
         simulation = Simulation(open_work, target, names, seed=secrets.randbits(31) if seed is None else seed)
         fates = _cast(simulation, most, rate)
-    except DomainError as error:
-        typer.echo(f"orthorank: {error}", err=True)
-        raise typer.Exit(1) from None
-    finally:
-        engine.dispose()
     typer.echo(", ".join(f"{count:,} {fate}" for fate, count in sorted(fates.items())) or "no votes")
     raise typer.Exit(1 if fates["rejected"] else 0)
 

@@ -99,11 +99,7 @@ class PostgresServer:
     def stop(self) -> None:
         """Stop the server, whoever started it, and wait until it is gone."""
         with self.state.lock("postgres"):
-            pid = self.pid
-            if pid is not None:
-                halt(pid, self.process, _SIGNALS)
-            elif self.process is not None:
-                self.process.wait()
+            halt(self.pid, self.process, _SIGNALS)
             self.process = None
 
     def _pid_file(self) -> list[str]:

@@ -107,9 +107,13 @@ def await_ready(ready: Callable[[], bool], process: subprocess.Popen[bytes], log
         raise
 
 
-def halt(pid: int, process: subprocess.Popen[bytes] | None, signals: Sequence[tuple[signal.Signals, float]]) -> None:
-    """Send each signal in turn, waiting its number of seconds for the process to end."""
+def halt(
+    pid: int | None, process: subprocess.Popen[bytes] | None, signals: Sequence[tuple[signal.Signals, float]]
+) -> None:
+    """Send each signal in turn, waiting its number of seconds for the process to end, and collect it if it is ours."""
     for number, seconds in signals:
+        if pid is None:
+            break
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         if _ends_within(pid, seconds):

@@ -84,11 +84,7 @@ class ValkeyServer:
     def stop(self) -> None:
         """Stop the server, whoever started it, and wait until it is gone."""
         with self.state.lock("valkey"):
-            pid = self.pid
-            if pid is not None:
-                halt(pid, self.process, _SIGNALS)
-            elif self.process is not None:
-                self.process.wait()
+            halt(self.pid, self.process, _SIGNALS)
             self.process = None
 
     @property
