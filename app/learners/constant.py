@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from lightgbm.basic import LightGBMError
 from numpy.typing import NDArray
 
 from app.learners.archive import pack
 from app.stats.types import Covariates, Floats, Ints, Training
 
 KIND = "constant"
+Model = TypeVar("Model")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,7 @@ class ConstantRates:
     @classmethod
     def of(cls, training: Training) -> ConstantRates:
         """(votes of c + 1) / (votes + C), Laplace's rule of succession."""
-        counts = np.bincount(training.outcome, training.weight, training.rule.n_categories) + 1
-        return cls(counts / counts.sum(), training.n_items)
+        return cls(laplace(training.outcome, training.weight, training.rule.n_categories), training.n_items)
 
     def probabilities(self, x: Covariates) -> Floats:
         """(u, K, K, C), the same everywhere."""
@@ -44,6 +48,24 @@ class ConstantRates:
     def to_bytes(self) -> bytes:
         """The model as bytes that `app.learners.load_model` reads back."""
         return pack({"kind": KIND, "n_items": self.n_items}, {"rates": self.rates})
+
+
+def laplace(outcome: Ints, weight: Floats, categories: int) -> Floats:
+    """(C,) shares of the categories, each counted once more than seen."""
+    counts = np.bincount(outcome, weight, categories) + 1
+    shares: Floats = counts / counts.sum()
+    return shares
+
+
+def or_constant(fit: Callable[[], Model], training: Training, *, name: str) -> Model | ConstantRates:
+    """What `fit` returns; the constant rates, with a line in the log, where LightGBM or the arithmetic gives up."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return fit()
+    except (LightGBMError, FloatingPointError) as error:
+        votes = len(training.left)
+        logger.warning("%s could not be fitted to %d votes, constant rates stand in: %s", name, votes, error)
+        return ConstantRates.of(training)
 
 
 def read(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ConstantRates:

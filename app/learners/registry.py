@@ -9,20 +9,23 @@ from numpy.typing import NDArray
 
 from app.learners import constant
 from app.learners.archive import unpack
+from app.learners.classifier import model as classifier
+from app.learners.classifier.learner import LightGBMLearner
 from app.learners.davidson import model as davidson
 from app.learners.davidson.learner import DavidsonLearner
 from app.stats.errors import InvalidInput
 from app.stats.types import OutcomeLearner, OutcomeModel
 
-_LEARNERS: dict[str, type[OutcomeLearner]] = {"davidson": DavidsonLearner}
+_LEARNERS: dict[str, type[OutcomeLearner]] = {"davidson": DavidsonLearner, "lightgbm": LightGBMLearner}
 _READERS: dict[str, Callable[[dict[str, Any], dict[str, NDArray[Any]]], OutcomeModel]] = {
     davidson.KIND: davidson.read,
+    classifier.KIND: classifier.read,
     constant.KIND: constant.read,
 }
 
 
 def learner(name: str) -> OutcomeLearner:
-    """The learner called `name`: davidson.
+    """The learner called `name`: davidson or lightgbm.
 
     Raises
     ------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import lightgbm
 import numpy as np
+from numpy.typing import NDArray
 
 from app.stats.types import Floats, Ints
 
@@ -93,7 +94,7 @@ class Forest:
 class Ground:
     """Covariates x (u, d), NaN where missing, binned once for all boosters."""
 
-    def __init__(self, x: Floats) -> None:
+    def __init__(self, x: Floats | NDArray[np.float32]) -> None:
         self._whole = lightgbm.Dataset(x, params=_DATA, free_raw_data=False).construct()
 
     def plot(self, rows: Ints) -> lightgbm.Dataset:
@@ -130,13 +131,15 @@ class Nursery:
 
     def best_rounds(self, objective: Objective, shape: Shape, *, seed: int) -> int:
         """The number of rounds with the least held-out loss; 0 when trees do not help."""
+        return least(self._held_losses(objective, shape, seed), shape.patience)[0]
+
+    def _held_losses(self, objective: Objective, shape: Shape, seed: int) -> Iterator[float]:
         boosters = self._seedlings(shape, seed)
         scores = np.zeros(self.bounds[-1])
-        losses = [objective.held_loss(scores)]
-        while len(losses) <= shape.rounds and len(losses) - int(np.argmin(losses)) <= shape.patience:
+        yield objective.held_loss(scores)
+        for _ in range(shape.rounds):
             scores = self._round(boosters, objective, scores)
-            losses.append(objective.held_loss(scores))
-        return int(np.argmin(losses))
+            yield objective.held_loss(scores)
 
     def _seedlings(self, shape: Shape, seed: int) -> list[lightgbm.Booster | None]:
         parameters = shape.parameters(seed)
@@ -150,6 +153,17 @@ class Nursery:
                 booster.update(fobj=_constant(gradient[start:stop], hessian[start:stop]))
                 grown[start:stop] = _training_scores(booster)
         return grown
+
+
+def least(losses: Iterable[float], patience: int) -> tuple[int, float]:
+    """The place and size of the least loss seen before `patience` others in a row were no better."""
+    place, size = 0, np.inf
+    for round_, loss in enumerate(losses):
+        if loss < size:
+            place, size = round_, loss
+        elif round_ - place >= patience:
+            break
+    return place, size
 
 
 def _constant(gradient: Floats, hessian: Floats) -> Callable[[Floats, lightgbm.Dataset], tuple[Floats, Floats]]:

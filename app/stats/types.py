@@ -82,11 +82,12 @@ class Covariates:
     Parameters
     ----------
     x : (u, d) covariates, NaN where missing; d may be 0.
-    margins : (u, K, K, q) judges' log p_left - log p_right of the ordered pair, 0 where a judge is silent, or None.
+    margins : (u, K, K, q) judges' log p_left - log p_right of the ordered pair, antisymmetric in the two items, NaN
+        where a judge is silent (0 is a judge's tie), single or double precision; None without judges.
     """
 
     x: Floats
-    margins: Floats | None = None
+    margins: Floats | NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
@@ -94,6 +95,12 @@ class Covariates:
     def take(self, index: Ints) -> Covariates:
         """The rows named by `index`, in its order."""
         return Covariates(self.x[index], None if self.margins is None else self.margins[index])
+
+    def judged(self, pattern: Ints, left: Ints, right: Ints) -> Floats:
+        """(m, q) margins of one ordered pair per named covariate row, NaN where silent; q = 0 without judges."""
+        if self.margins is None:
+            return np.zeros((pattern.size, 0))
+        return self.margins[pattern, left, right].astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

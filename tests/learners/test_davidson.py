@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.learners import DavidsonLearner, learner, load_model
 from app.learners.constant import ConstantRates
-from app.learners.davidson.cells import collapse
+from app.learners.davidson.cells import collapse, held_out
 from app.learners.davidson.model import DavidsonModel
 from app.learners.trees import Shape
 from app.stats.errors import InvalidInput
@@ -169,10 +169,10 @@ def test_votes_alike_become_one_cell_and_groups_stay_together() -> None:
     left, group = generator.integers(3, size=n_votes), generator.integers(40, size=n_votes)
     votes = group, left, (left + 1) % 3, generator.integers(3, size=n_votes)
     training = training_of(Covariates(np.zeros((40, 0))), votes, n_items=3, rule=RULES["ternary"])
-    cells = collapse(training, seed=0)
+    cells = collapse(training, held_out(training.group, seed=0))
     assert len(cells) == 9
     assert cells.weight.sum() == n_votes
-    lit = collapse(replace(training, x=Covariates(np.eye(40))), seed=0)
+    lit = collapse(replace(training, x=Covariates(np.eye(40))), held_out(training.group, seed=0))
     held = np.unique(lit.pattern[lit.held > 0])
     assert held.size == 8
     assert not np.isin(lit.pattern[lit.kept > 0], held).any()

@@ -10,7 +10,7 @@ import pytest
 
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import Appearances, collapse
+from app.learners.davidson.cells import Appearances, collapse, held_out
 from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import Ballot, LevelLikelihood
 from app.learners.davidson.preference import Preference
@@ -42,7 +42,7 @@ def judged(training: Training) -> Training:
 
 def utility_likelihood(rule: str) -> tuple[UtilityLikelihood, UtilityObjective]:
     training = judged(scattered(RULES[rule], (60, 4, 2), seed=1))
-    categories, cells = Categories.of(training.rule), collapse(training, seed=0)
+    categories, cells = Categories.of(training.rule), collapse(training, held_out(training.group, seed=0))
     graded = cells.take(categories.graded[cells.outcome])
     appearances, preference = Appearances.of(graded, n_items=4), Preference.of(categories, graded.outcome)
     design = Scaling.of(training.x.x).design(training.x.x)
@@ -54,7 +54,7 @@ def utility_likelihood(rule: str) -> tuple[UtilityLikelihood, UtilityObjective]:
 
 def level_likelihood(rule: str) -> tuple[LevelLikelihood, LevelObjective]:
     training = scattered(RULES[rule], (60, 4, 2), seed=1)
-    cells, generator = collapse(training, seed=0), np.random.default_rng(3)
+    cells, generator = collapse(training, held_out(training.group, seed=0)), np.random.default_rng(3)
     ballot = Ballot(Categories.of(training.rule), cells, generator.normal(size=len(cells)))
     design = Scaling.of(training.x.x).design(training.x.x)
     likelihood = LevelLikelihood(design, ballot, 4, cells.weight)

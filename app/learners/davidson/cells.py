@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.stats.types import Bools, Covariates, Floats, Ints, Training
+from app.stats.types import Bools, Floats, Ints, Training
 
 _HELD_SHARE = 0.2
 
@@ -18,7 +18,7 @@ class Cells:
     Parameters
     ----------
     pattern, left, right, outcome : (m,) what the votes of a cell share.
-    margins : (m, q) judges' margins of the cell's ordered pair.
+    margins : (m, q) judges' margins of the cell's ordered pair, NaN where a judge is silent.
     kept, held : (m,) weight of the votes inside and outside the inner training part.
     """
 
@@ -51,20 +51,19 @@ class Cells:
         )
 
 
-def collapse(training: Training, *, seed: int) -> Cells:
-    """Sum the votes of equal covariates, pair and outcome; a fifth of the groups is held out.
+def collapse(training: Training, held: Bools) -> Cells:
+    """Sum the votes of equal covariates, pair and outcome, in an order that `held` does not change.
 
     Parameters
     ----------
-    training : the votes; groups stay together.
-    seed : of the held-out draw.
+    training : the votes.
+    held : (m,) votes outside the inner training part.
     """
     items, categories = training.n_items, training.rule.n_categories
     blind = training.x.x.shape[1] == 0 and training.x.margins is None
     pattern = np.zeros_like(training.pattern) if blind else training.pattern
     key = ((pattern * items + training.left) * items + training.right) * categories + training.outcome
     cell, index = np.unique(key, return_inverse=True)
-    held = _held_out(training.group, seed)
     pair, outcome = np.divmod(cell, categories)
     left_of, right = np.divmod(pair, items)
     pattern, left = np.divmod(left_of, items)
@@ -73,7 +72,7 @@ def collapse(training: Training, *, seed: int) -> Cells:
         left,
         right,
         outcome,
-        margins_at(training.x.take(pattern), left, right) if len(cell) else np.zeros((0, _judges(training.x))),
+        training.x.judged(pattern, left, right),
         sums(index, training.weight * ~held, cell.size),
         sums(index, training.weight * held, cell.size),
     )
@@ -84,18 +83,8 @@ def sums(place: Ints, values: Floats, size: int) -> Floats:
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
-def margins_at(x: Covariates, left: Ints, right: Ints) -> Floats:
-    """(m, q) judges' margins of one ordered pair per covariate row; q = 0 without judges."""
-    if x.margins is None:
-        return np.zeros((len(x), 0))
-    return x.margins[np.arange(len(x)), left, right]
-
-
-def _judges(x: Covariates) -> int:
-    return 0 if x.margins is None else int(x.margins.shape[3])
-
-
-def _held_out(group: Ints, seed: int) -> Bools:
+def held_out(group: Ints, *, seed: int) -> Bools:
+    """(m,) the votes of a fifth of the groups, drawn."""
     labels, index = np.unique(group, return_inverse=True)
     held = np.zeros(labels.size, dtype=np.bool_)
     order = np.random.default_rng(seed).permutation(labels.size)

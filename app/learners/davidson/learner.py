@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from lightgbm.basic import LightGBMError
 
-from app.learners.constant import ConstantRates
+from app.learners.constant import ConstantRates, or_constant
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import Appearances, Cells, collapse
+from app.learners.davidson.cells import Appearances, Cells, collapse, held_out
 from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import Ballot, LevelLikelihood, LinearLevels
 from app.learners.davidson.model import DavidsonModel
@@ -22,8 +20,6 @@ from app.learners.davidson.ridge import fit_ridge
 from app.learners.davidson.utilities import LinearUtilities, UtilityLikelihood
 from app.learners.trees import Forest, Ground, Nursery, Objective, Shape
 from app.stats.types import Floats, Training
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +34,16 @@ class DavidsonLearner:
     trees: Shape = field(default_factory=Shape)
 
     def fit(self, training: Training, *, seed: int) -> DavidsonModel | ConstantRates:
-        """Fit all stages; the constant rates, with a line in the log, where LightGBM or the arithmetic gives up.
+        """Fit all stages; the constant rates where that fails.
 
         Parameters
         ----------
         training : the votes of the other folds; a fifth of their groups says when trees stop.
         seed : of the held-out draw.
         """
-        try:
-            with np.errstate(over="raise", invalid="raise", divide="raise"):
-                return _Stages(training, collapse(training, seed=seed), self.trees, seed).model()
-        except (LightGBMError, FloatingPointError) as error:
-            logger.warning(
-                "davidson could not be fitted to %d votes, constant rates stand in: %s", len(training.left), error
-            )
-            return ConstantRates.of(training)
+        cells = collapse(training, held_out(training.group, seed=seed))
+        cells = replace(cells, margins=np.nan_to_num(cells.margins))
+        return or_constant(lambda: _Stages(training, cells, self.trees, seed).model(), training, name="davidson")
 
 
 class _Stages:

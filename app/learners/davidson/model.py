@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from app.learners.archive import pack
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import margins_at
 from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import LinearLevels
 from app.learners.davidson.pairs import PairEffects
@@ -24,6 +23,8 @@ KIND = "davidson"
 @dataclass(frozen=True, slots=True)
 class DavidsonModel:
     """P(c | x, j, k) ∝ exp((w1_c - w2_c) D/2 + T_c(x) + v_cj + v_ck), D = u_j(x) - u_k(x) + b + g_jk(x) + βᵀ margins.
+
+    A judge that is silent on a pair adds nothing there.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class DavidsonModel:
         difference = utility[:, :, None] - utility[:, None, :] + self.utilities.position
         difference += self.pairs.everywhere(design)
         if x.margins is not None:
-            difference += x.margins @ self.utilities.judges
+            difference += np.where(np.isnan(x.margins), 0.0, x.margins) @ self.utilities.judges
         level = design @ self.levels.tau.T + self.level_trees.all_scores(x.x)
         items = self.levels.items[:, :, None] + self.levels.items[:, None, :]
         return self._shares(difference, [level[:, f, None, None] + pair for f, pair in enumerate(items)])
@@ -59,7 +60,7 @@ class DavidsonModel:
         design = self.scaling.design(x.x)
         difference = self._utility_at(x.x, design, left) - self._utility_at(x.x, design, right)
         difference += self.utilities.position + self.pairs.at(design, left, right)
-        difference += margins_at(x, left, right) @ self.utilities.judges
+        difference += np.nan_to_num(x.judged(np.arange(left.size), left, right)) @ self.utilities.judges
         level = design @ self.levels.tau.T + self.level_trees.all_scores(x.x)
         level += (self.levels.items[:, left] + self.levels.items[:, right]).T
         return self._shares(difference, list(level.T))

@@ -1,0 +1,1 @@
+"""DMLRank's classifier: boosted trees on the covariates, both items and the judges' margins."""
