@@ -7,10 +7,10 @@ so a vote's correction is the scalar weight/pi q_jkY times dF/dp_jk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -82,6 +82,21 @@ class Scored:
         return target.estimand.value(self.p, target.graph), gradient
 
 
+class Evaluated(Protocol):
+    """A block's share in psi: the votes' corrections (v,), and the pieces that they and the rows load on."""
+
+    @property
+    def block(self) -> Block:
+        """Its place in the layout."""
+
+    @property
+    def correction(self) -> Floats:
+        """(v,) factor of each vote of the block on its request's gradient."""
+
+    def pieces(self, target: Target) -> tuple[Floats, Floats]:
+        """Values (c, K) of the cells and gradients (R, K) of the requests."""
+
+
 def scored_blocks(sample: Sample, mu: CrossFit, layout: Layout) -> Iterator[Scored]:
     """Evaluate mu once per distinct (fold, pattern), a block at a time."""
     for block in layout.blocks():
@@ -119,10 +134,22 @@ def one_step(
         Without rows, or with a propensity outside (0, 1].
     """
     layout = checked_layout(sample)
+    return summed(sample, layout, scored_blocks(sample, mu, layout), targets=targets, clustering=clustering)
+
+
+def summed(
+    sample: Sample,
+    layout: Layout,
+    evaluated: Iterable[Evaluated],
+    *,
+    targets: Mapping[Key, Target],
+    clustering: Clustering,
+) -> dict[Key, OneStep]:
+    """Mean and clustered covariance of psi, from its pieces block by block in the layout's order."""
     row_shard = layout.shard_of_rows()
     clusters = [ClusterMap(term, row_shard, sample.votes.row) for term in clustering.terms(sample)]
     running = {key: _Running(target, clusters) for key, target in targets.items()}
-    for _, shard in groupby(scored_blocks(sample, mu, layout), key=lambda scored: scored.block.shard):
+    for _, shard in groupby(evaluated, key=lambda scored: scored.block.shard):
         blocks: list[Block] = []
         corrections: list[Floats] = []
         for scored in shard:
@@ -165,11 +192,11 @@ def ranked_items(graph: Graph) -> Ints:
     return graph.ranked if graph.ranked.size > 1 else graph.ranked[:0]
 
 
-def _masses(layout: Layout, scored: Scored) -> tuple[Floats, Floats]:
+def _masses(layout: Layout, scored: Evaluated) -> tuple[Floats, Floats]:
     """Rows of each cell (c,) and summed corrections of each request (R,) of a block."""
     block = scored.block
     at = layout.request[block.votes] - block.requests.start
-    corrections = sums_by(at, scored.correction, scored.index.size)
+    corrections = sums_by(at, scored.correction, block.requests.stop - block.requests.start)
     return layout.rows[block.cells].astype(np.float64), corrections
 
 
@@ -185,7 +212,7 @@ class _Running:
         self._values: list[Floats] = []
         self._gradients: list[Floats] = []
 
-    def add(self, scored: Scored, mass: tuple[Floats, Floats]) -> None:
+    def add(self, scored: Evaluated, mass: tuple[Floats, Floats]) -> None:
         value, gradient = scored.pieces(self._target)
         if self._origin is None:
             self._origin = value.mean(axis=0)
