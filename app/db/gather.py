@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.db.locks import Lock, hold
-from app.stats.types import Ints
+from app.stats.types import Floats, Ints
 
 ROWS_AT_ONCE = 50_000
 NO_END = 2**63 - 1
@@ -42,6 +42,13 @@ OFFER_COLUMNS = {
     "key": f"int8send({HASH.format('external_id')})",
     "created": "timestamptz_send(created_at)",
 }
+JUDGEMENT_COLUMNS = {
+    "context": "int8send(context_id)",
+    "judge": f"int8send({HASH.format('judge')})",
+    "left": "int8send(left_id)",
+    "right": "int8send(right_id)",
+}
+CHANCE = "float8send(coalesce((probabilities ->> %s::text)::float8, 0))"
 
 CONTEXTS = f"""
 SELECT id, {HASH.format("external_id")}, {MICROSECONDS.format("created_at")}, features::text, text
@@ -59,6 +66,10 @@ SPANS = f"""
 SELECT item_id, {MICROSECONDS.format("active_from")}, {MICROSECONDS.format("active_to")}
 FROM item_spans JOIN items ON items.id = item_id
 WHERE board_id = :board ORDER BY item_spans.id
+"""
+
+JUDGES = f"""
+SELECT judge, {HASH.format("judge")} FROM judgements WHERE board_id = :board GROUP BY judge ORDER BY judge COLLATE "C"
 """
 
 EXCLUDED = """
@@ -152,11 +163,22 @@ class GatherRepository:
 
     def votes(self, board_id: int, watermark: int) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""
-        return self._columns("votes", VOTE_COLUMNS, board_id, watermark)
+        return self._columns(Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark)
 
     def offers(self, board_id: int) -> Columns:
         """The named offers and draws."""
-        return self._columns("offers", OFFER_COLUMNS, board_id, NO_END)
+        return self._columns(Packed("offers", OFFER_COLUMNS, "id"), board_id, NO_END)
+
+    def judges(self, board_id: int) -> dict[int, str]:
+        """Names of the board's judges by their hash, sorted by name."""
+        return {row[1]: row[0] for row in self._session.execute(text(JUDGES), {"board": board_id})}
+
+    def judgements(self, board_id: int, outcomes: Sequence[str]) -> tuple[Columns, Floats]:
+        """The judgements, a judge by the hash of its name, and their (g, C) chances of these outcomes."""
+        chances = dict.fromkeys(map(str, range(len(outcomes))), CHANCE)
+        packed = Packed("judgements", {**JUDGEMENT_COLUMNS, **chances}, "context_id", tuple(outcomes))
+        columns = self._columns(packed, board_id, NO_END)
+        return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
 
     def contexts(self, board_id: int, ids: Ints, *, offered: bool) -> Iterator[ContextRow]:
         """These contexts, and those offered where asked for, by number."""
@@ -187,37 +209,54 @@ class GatherRepository:
         rows = self._session.execute(text(EXCLUDED), {"board": board_id, "watermark": watermark})
         return {row[0]: row[1] for row in rows}
 
-    def _columns(self, table: str, columns: dict[str, str], board_id: int, last: int) -> Columns:
+    def _columns(self, packed: Packed, board_id: int, last: int) -> Columns:
         driver = self._session.connection().connection.driver_connection
         assert isinstance(driver, Driver)
-        query = _packed(table, columns)
+        query = packed.query()
         blocks, after, full = [b""], 0, True
         with driver.cursor(binary=True) as cursor:
             while full:
-                size, end, block = cursor.execute(query, (board_id, after, last)).fetchone() or (0, 0, b"")
-                full = size == ROWS_AT_ONCE
+                values = (*packed.values, board_id, after, last)
+                size, end, block = cursor.execute(query, values).fetchone() or (0, 0, b"")
+                full = size >= ROWS_AT_ONCE
                 if size:
                     blocks.append(block)
                     after = end
-        return _unpacked(b"".join(blocks), list(columns))
+        return _unpacked(b"".join(blocks), list(packed.columns))
 
 
-def _packed(table: str, columns: dict[str, str]) -> sql.Composed:
-    """A query for the next rows of a board as one string of eight bytes a field: how many, the last one's number, they.
+class Packed(NamedTuple):
+    """Rows of a table as one string of eight bytes a field.
 
     A row at a time, the driver's own work would take longer than the server's.
+
+    Parameters
+    ----------
+    table : whose rows.
+    columns : expressions of eight bytes by name.
+    key : an indexed column that they are read along; rows that share it come together.
+    values : parameters within the expressions, in order.
     """
-    only = sql.SQL("AND kind = 'pair'") if table == "votes" else sql.SQL("")
-    return sql.SQL(
-        "SELECT count(*), max(id), string_agg({fields}, ''::bytea ORDER BY id) FROM ("
-        " SELECT * FROM {table} WHERE board_id = %s AND id > %s AND id <= %s {only} ORDER BY id LIMIT {most}"
-        ") AS block"
-    ).format(
-        fields=sql.SQL(" || ").join(sql.SQL(field) for field in columns.values()),
-        table=sql.Identifier(table),
-        only=only,
-        most=sql.Literal(ROWS_AT_ONCE),
-    )
+
+    table: str
+    columns: dict[str, str]
+    key: str
+    values: tuple[str, ...] = ()
+
+    def query(self) -> sql.Composed:
+        """The next rows of a board: how many, the last one's key, they."""
+        return sql.SQL(
+            "SELECT count(*), max({key}), string_agg({fields}, ''::bytea ORDER BY {key}) FROM ("
+            " SELECT * FROM {table} WHERE board_id = %s AND {key} > %s AND {key} <= %s {only}"
+            " ORDER BY {key} FETCH FIRST {most} ROWS WITH TIES"
+            ") AS block"
+        ).format(
+            fields=sql.SQL(" || ").join(sql.SQL(field) for field in self.columns.values()),
+            table=sql.Identifier(self.table),
+            key=sql.Identifier(self.key),
+            only=sql.SQL("AND kind = 'pair'") if self.table == "votes" else sql.SQL(""),
+            most=sql.Literal(ROWS_AT_ONCE),
+        )
 
 
 def _unpacked(block: bytes, names: list[str]) -> Columns:

@@ -63,6 +63,12 @@ WHERE deleted_at IS NULL
                 AND coalesce(lifted_at, created_at) > (newest.summary ->> 'gathered_at')::timestamptz
                 AND coalesce(lifted_at, created_at) <= now() - rule.patience
         )
+        OR EXISTS (
+            SELECT FROM judgements
+            WHERE board_id = boards.id
+                AND created_at > (newest.summary ->> 'gathered_at')::timestamptz
+                AND created_at <= now() - rule.patience
+        )
     )
     AND (
         failures.number = 0
@@ -75,7 +81,8 @@ WHERE deleted_at IS NULL
     )
 ORDER BY boards.id
 """)
-"""Boards due by their own rule, by another active set, or by rules about votes; after failures, on new votes only."""
+"""Boards due by their own rule, by another active set, by rules about votes, or by judgements; after failures, on new
+votes only."""
 
 
 class Claim(NamedTuple):

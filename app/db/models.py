@@ -164,7 +164,10 @@ class Judgement(Numbered, OnBoard, Dated, Base):
     right_id: Mapped[int] = mapped_column(ForeignKey("items.id"))
     probabilities: Mapped[dict[str, Any]]
 
-    __table_args__ = (UniqueConstraint("board_id", "context_id", "judge", "left_id", "right_id"),)
+    __table_args__ = (
+        UniqueConstraint("board_id", "context_id", "judge", "left_id", "right_id"),
+        Index(None, "board_id", "created_at"),
+    )
 
 
 class Exclusion(Numbered, OnBoard, Dated, Base):

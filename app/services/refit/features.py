@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 
 from app.domain.boards import BoardConfig
 from app.learners import Featuriser
+from app.services.refit.inputs import Inputs
 from app.stats.types import Covariates
 
-Documents = Sequence[Mapping[str, Any]]
+
+def covariates_of(inputs: Inputs, config: BoardConfig) -> tuple[Covariates, bytes]:
+    """Covariates of the distinct patterns, and as bytes the featuriser that made them of the distinct documents."""
+    documents = inputs.contexts.features
+    if config.features:
+        featuriser = Featuriser.fit(config.features, documents)
+        x, body = featuriser.transform(documents), featuriser.to_bytes()
+    else:
+        x, body = np.zeros((len(documents), 0)), b""
+    if inputs.judges is None:
+        return Covariates(x), body
+    return Covariates(x[inputs.judges.document], inputs.judges.margins), body
 
 
-def covariates_of(documents: Documents, config: BoardConfig) -> tuple[Covariates, bytes]:
-    """Covariates of the distinct documents, and the featuriser that made them as bytes."""
-    if not config.features:
-        return Covariates(np.zeros((len(documents), 0))), b""
-    featuriser = Featuriser.fit(config.features, documents)
-    return Covariates(featuriser.transform(documents)), featuriser.to_bytes()
-
-
-def levels_of(documents: Documents, config: BoardConfig) -> dict[str, list[str]]:
-    """Of each declared segment, the level of every document; '' where it is missing."""
+def levels_of(inputs: Inputs, config: BoardConfig) -> dict[str, list[str]]:
+    """Of each declared segment, the level of every pattern; '' where it is missing."""
+    documents = inputs.contexts.features
+    if inputs.judges is not None:
+        documents = [documents[at] for at in inputs.judges.document.tolist()]
     return {name: [str(document.get(name, "")) for document in documents] for name in config.segments}

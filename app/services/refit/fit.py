@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,17 @@ import numpy as np
 
 from app.domain.boards import BoardConfig
 from app.services.refit.balance import balance_of, described
+from app.services.refit.choosing import choose
 from app.services.refit.features import covariates_of, levels_of
-from app.services.refit.fitting import FoldModels, fit_folds
+from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
-from app.services.refit.inputs import Inputs
+from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
-from app.stats.types import Bools, Floats, Sample
+from app.stats.types import Bools
 
 LEAST_SEGMENT = 30
 """A level with fewer votes is not ranked on its own."""
@@ -60,13 +61,18 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     """
     frame = frame_of(inputs, config)
     told(0.1)
-    covariates, featuriser = covariates_of(inputs.contexts.features, config)
+    covariates, featuriser = covariates_of(inputs, config)
     whole = frame.view()
-    steps = iter(np.linspace(0.1, 0.6, config.folds + 1)[1:])
-    models = fit_folds(
-        whole, covariates, config.learner, folds=config.folds, processes=processes, told=lambda: told(next(steps))
+    choice = choose(
+        whole,
+        covariates,
+        config.learner,
+        folds=config.folds,
+        processes=processes,
+        told=lambda done: told(0.1 + 0.5 * done),
     )
-    stored = Stored(frame, covariates, levels_of(inputs.contexts.features, config))
+    models = choice.models
+    stored = Stored(frame, covariates, levels_of(inputs, config))
     balance = balance_of(frame, whole)
     scorer = Scorer(frame, models.mu, estimands_of(config), balance is None or balance.consistent)
     segments = dict(segment_votes(stored))
@@ -81,7 +87,8 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         "propensity": frame.kind,
         "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
         "balance": None if balance is None else described(balance, frame),
-        "learner": _learner(models, whole, config.learner),
+        "learner": choice.described(whole),
+        **_judges(inputs.judges),
         "segments": segments,
     }
     return Result(stored, models, featuriser, tuple(tables), found, summary)
@@ -118,15 +125,9 @@ def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:
     }
 
 
-def _learner(models: FoldModels, sample: Sample, name: str) -> Mapping[str, Any]:
-    """Out-of-fold log loss, beside that of the outcomes' overall shares."""
-    if not len(sample.votes):
-        return {"name": name, "log_loss": None, "base_log_loss": None}
-    losses = models.losses(sample)
-    return {"name": name, "log_loss": float(losses.mean()), "base_log_loss": _entropy(sample)}
-
-
-def _entropy(sample: Sample) -> float:
-    count: Floats = np.bincount(sample.votes.outcome).astype(np.float64)
-    share = count[count > 0] / count.sum()
-    return float(-(share * np.log(share)).sum())
+def _judges(judges: Judges | None) -> dict[str, Any]:
+    """Who is heard, and who is not for want of room or of judgements that bear on the board."""
+    said: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for each in () if judges is None else judges.judges:
+        said[each.used].append({"name": each.name, "judgements": each.judgements, "contexts": each.contexts})
+    return {"judges": said[True], "judges_left_out": said[False]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -18,7 +18,11 @@ from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Trai
 
 SEED = 20260121
 WORTH_A_PROCESS = 40_000
-"""Votes × folds from which starting processes, a second or two, costs less than fitting in turn."""
+"""Votes × folds from which starting processes, a second or two, costs less than fitting davidson in turn."""
+_COST = {"davidson": 1, "lightgbm": 4}
+"""Time of a fit, in davidson's."""
+MARGINS_AT_ONCE = 1 << 22
+"""Judges' margins copied together where losses are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +52,48 @@ class FoldModels:
         fold, pattern = sample.fold[votes.row], sample.pattern[votes.row]
         losses = np.zeros(len(votes))
         for number, model in enumerate(self.models):
-            at = np.flatnonzero(fold == number)
-            chances = model.probabilities_at(self.covariates.take(pattern[at]), votes.left[at], votes.right[at])
-            losses[at] = -np.log(np.maximum(chances[np.arange(at.size), votes.outcome[at]], 1e-12))
+            for at in self._portions(np.flatnonzero(fold == number)):
+                chances = model.probabilities_at(self.covariates.take(pattern[at]), votes.left[at], votes.right[at])
+                losses[at] = -np.log(np.maximum(chances[np.arange(at.size), votes.outcome[at]], 1e-12))
         return losses
+
+    def _portions(self, votes: Ints) -> Iterator[Ints]:
+        """The votes, with judges as many at a time as have room for the margins of all pairs."""
+        margins = self.covariates.margins
+        size = votes.size if margins is None else MARGINS_AT_ONCE * len(margins) // max(margins.size, 1)
+        return (votes[start : start + max(size, 1)] for start in range(0, votes.size, max(size, 1)))
 
 
 def fit_folds(
-    sample: Sample, covariates: Covariates, name: str, *, folds: int, processes: int, told: Callable[[], None]
-) -> FoldModels:
-    """Fit every fold; `told` is called after each. Without a vote there is nothing to fit.
+    sample: Sample,
+    covariates: Covariates,
+    names: Sequence[str],
+    *,
+    folds: int,
+    processes: int,
+    told: Callable[[float], None],
+) -> dict[str, FoldModels]:
+    """Fit every fold by every learner named. Without a vote there is nothing to fit.
 
     Parameters
     ----------
     sample : the board's rows and votes.
     covariates : its distinct covariates.
-    name : of the learner.
+    names : of the learners.
     folds : V.
     processes : how many may fit side by side.
+    told : hears after each fit which share of them is done.
     """
     if sample.n_items < 2 or not len(sample.votes):
-        return FoldModels((), covariates)
-    trainings = (_training(sample, covariates, fold) for fold in range(folds))
-    small = len(sample.votes) * folds < WORTH_A_PROCESS or processes == 1
-    fitted = _in_turn(trainings, name) if small else _side_by_side(trainings, name, processes)
+        return {name: FoldModels((), covariates) for name in names}
+    tasks = ((name, _training(sample, covariates, fold)) for name in names for fold in range(folds))
+    small = len(sample.votes) * folds * sum(_COST[name] for name in names) < WORTH_A_PROCESS or processes == 1
     models: list[OutcomeModel] = []
-    for model in fitted:
+    for model in _in_turn(tasks) if small else _side_by_side(tasks, processes):
         models.append(model)
-        told()
-    return FoldModels(tuple(models), covariates)
+        told(len(models) / (len(names) * folds))
+    own = (tuple(models[start : start + folds]) for start in range(0, len(models), folds))
+    return {name: FoldModels(each, covariates) for name, each in zip(names, own, strict=True)}
 
 
 def _training(sample: Sample, covariates: Covariates, fold: int) -> Training:
@@ -96,15 +113,15 @@ def _training(sample: Sample, covariates: Covariates, fold: int) -> Training:
     )
 
 
-def _in_turn(trainings: Iterator[Training], name: str) -> Iterator[OutcomeModel]:
-    return (learner(name).fit(training, seed=SEED) for training in trainings)
+def _in_turn(tasks: Iterator[tuple[str, Training]]) -> Iterator[OutcomeModel]:
+    return (learner(name).fit(training, seed=SEED) for name, training in tasks)
 
 
-def _side_by_side(trainings: Iterator[Training], name: str, processes: int) -> Iterator[OutcomeModel]:
+def _side_by_side(tasks: Iterator[tuple[str, Training]], processes: int) -> Iterator[OutcomeModel]:
     # A worker that is killed must not leave its fits behind.
     context, parent = get_context("spawn"), os.getpid()
     with ProcessPoolExecutor(processes, context, initializer=end_with, initargs=(parent,)) as pool:
-        waiting = [pool.submit(_fit, name, training) for training in trainings]
+        waiting = [pool.submit(_fit, name, training) for name, training in tasks]
         for future in waiting:
             yield load_model(future.result())
 

@@ -10,7 +10,9 @@ import orjson
 
 from app.db.gather import ContextRow, GatherRepository
 from app.domain.boards import Board, BoardConfig
-from app.services.refit.inputs import OPEN, ContextTable, Inputs, OfferTable, Roster, VoteTable
+from app.domain.outcomes import rule
+from app.services.refit.inputs import OPEN, ContextTable, Inputs, Judges, OfferTable, Roster, VoteTable
+from app.services.refit.judges import Judgements, judges_of, margins
 from app.stats.types import Ints
 
 
@@ -21,7 +23,8 @@ def gather(repository: GatherRepository, board: Board, watermark: int) -> Inputs
     offers = OfferTable(**repository.offers(board.id))
     referenced = np.unique(np.concatenate([votes.context, offers.context]))
     rows = repository.contexts(board.id, referenced, offered=board.config.unit == "context")
-    return Inputs(votes, reasons, _contexts(rows, board.config), offers, roster)
+    contexts, judges = _judged(repository, board, _contexts(rows, board.config), roster=roster)
+    return Inputs(votes, reasons, contexts, offers, roster, judges)
 
 
 def _roster(repository: GatherRepository, board_id: int) -> Roster:
@@ -67,6 +70,34 @@ def _contexts(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTable:
     rank[[documents[document] for document in spelled]] = np.arange(len(spelled))
     features: list[dict[str, Any]] = [orjson.loads(document) for document in spelled]
     return ContextTable(columns[0], columns[1], columns[2], rank[columns[3]], features)
+
+
+def _judged(
+    repository: GatherRepository, board: Board, contexts: ContextTable, *, roster: Roster
+) -> tuple[ContextTable, Judges | None]:
+    """The contexts with their judgements, where the board has any."""
+    names = repository.judges(board.id)
+    if not names:
+        return contexts, None
+    judged = _judgements(repository, board, contexts, roster=roster, hashes=_ints(names))
+    return judges_of(judged, tuple(names.values()), contexts, n_items=int(roster.active.sum()))
+
+
+def _judgements(
+    repository: GatherRepository, board: Board, contexts: ContextTable, *, roster: Roster, hashes: Ints
+) -> Judgements:
+    """Judgements of these contexts between active items; `hashes` are of the judges' names, sorted by name."""
+    columns, chances = repository.judgements(board.id, [category.name for category in board.config.categories])
+    left, right = roster.positions(columns["left"]), roster.positions(columns["right"])
+    counts = np.isin(columns["context"], contexts.ids) & roster.active[left] & roster.active[right]
+    order, among = np.argsort(hashes), np.cumsum(roster.active) - 1
+    return Judgements(
+        context=np.searchsorted(contexts.ids, columns["context"]),
+        judge=order[np.searchsorted(hashes, columns["judge"], sorter=order)],
+        left=among[left],
+        right=among[right],
+        margin=margins(chances, rule(board.config.categories)),
+    ).take(counts)
 
 
 def _document(row: ContextRow, config: BoardConfig, fallback: str | None) -> str:

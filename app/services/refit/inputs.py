@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.stats.types import Bools, Floats, Ints
 
@@ -79,7 +80,8 @@ class ContextTable:
     Parameters
     ----------
     ids, key, created : database id, content hash, creation in µs.
-    pattern : index of its features among the distinct `features`.
+    pattern : index of its features among the distinct `features`; with judges, among the distinct pairs of features
+        and judgements.
     features : distinct feature documents in canonical order.
     """
 
@@ -101,11 +103,44 @@ class OfferTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Judge:
+    """A judge and how much of it bears on the board: its judgements of contexts that count and of active items."""
+
+    name: str
+    judgements: int
+    contexts: int
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Judges' predictions, by name.
+
+    Parameters
+    ----------
+    judges : every one that ever judged a context of the board.
+    document : (u,) of each pattern, its features among the distinct ones.
+    margins : (u, K, K, q) of the used judges, see `Covariates`; None without one.
+    """
+
+    judges: tuple[Judge, ...]
+    document: Ints
+    margins: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
-    """Everything that decides a snapshot besides the board's configuration; `reasons` names the exclusions."""
+    """Everything that decides a snapshot besides the board's configuration.
+
+    Parameters
+    ----------
+    reasons : names of the exclusions.
+    judges : None on a board without judgements.
+    """
 
     votes: VoteTable
     reasons: tuple[str, ...]
     contexts: ContextTable
     offers: OfferTable
     roster: Roster
+    judges: Judges | None = None

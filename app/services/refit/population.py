@@ -27,7 +27,7 @@ class Rows:
     context_id : its database id, 0 where there is none.
     context_hash, offer_hash : content hashes for folds; equal on context boards.
     time : µs, when the row was offered.
-    pattern : its features among the distinct ones.
+    pattern : see `ContextTable`.
     """
 
     context: Ints

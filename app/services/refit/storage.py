@@ -70,7 +70,7 @@ def pack_stored(stored: Stored) -> bytes:
         **{f"votes.{name}": getattr(sample.votes, name) for name in Votes.__slots__},
     }
     if stored.covariates.margins is not None:
-        arrays["margins"] = stored.covariates.margins
+        arrays["margins"] = stored.covariates.margins[:, *np.triu_indices(sample.n_items, 1)]
     return pack(header, arrays)
 
 
@@ -96,7 +96,7 @@ def unpack_stored(body: bytes) -> Stored:
         n_folds=header["n_folds"],
         clustering=Clustering(*header["clustering"]),
     )
-    return Stored(frame, Covariates(arrays["x"], arrays.get("margins")), header["levels"])
+    return Stored(frame, Covariates(arrays["x"], _margins(arrays.get("margins"), len(items))), header["levels"])
 
 
 def pack_payoffs(payoffs: Payoffs) -> bytes:
@@ -135,6 +135,17 @@ def parts(body: bytes) -> list[bytes]:
 def joined(pieces: Iterable[bytes]) -> bytes:
     """Undo `parts`."""
     return b"".join(pieces)
+
+
+def _margins(upper: NDArray[Any] | None, n_items: int) -> NDArray[Any] | None:
+    """Both orders of each pair from the margins (u, K (K - 1) / 2, q) of one."""
+    if upper is None:
+        return None
+    margins = np.full((len(upper), n_items, n_items, upper.shape[2]), np.nan, dtype=upper.dtype)
+    first, second = np.triu_indices(n_items, 1)
+    margins[:, first, second] = upper
+    margins[:, second, first] = -upper
+    return margins
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
