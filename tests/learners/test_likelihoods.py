@@ -11,12 +11,12 @@ import pytest
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
 from app.learners.davidson.cells import Appearances, collapse, held_out
-from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import Ballot, LevelLikelihood
 from app.learners.davidson.preference import Preference
-from app.learners.davidson.ridge import Family, Fit, climb, fit_ridge
 from app.learners.davidson.utilities import UtilityLikelihood
 from app.learners.trees import Objective
+from app.stats.ridge import Family, Fit, climb, fit_ridge
+from app.stats.scaling import Scaling
 from app.stats.types import Covariates, Floats, Training
 from tests.learners.trainings import RULES, scattered, slope_by_differences
 

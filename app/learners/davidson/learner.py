@@ -11,14 +11,14 @@ from app.learners.constant import ConstantRates, or_constant
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
 from app.learners.davidson.cells import Appearances, Cells, collapse, held_out
-from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import Ballot, LevelLikelihood, LinearLevels
 from app.learners.davidson.model import DavidsonModel
 from app.learners.davidson.pairs import PairEffects, fit_pairs
 from app.learners.davidson.preference import Preference
-from app.learners.davidson.ridge import fit_ridge
 from app.learners.davidson.utilities import LinearUtilities, UtilityLikelihood
 from app.learners.trees import Forest, Ground, Nursery, Objective, Shape
+from app.stats.ridge import fit_ridge
+from app.stats.scaling import Scaling
 from app.stats.types import Floats, Training
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.learners.davidson.categories import Categories
 from app.learners.davidson.cells import Cells, sums
-from app.learners.davidson.ridge import Family, Fit
+from app.stats.ridge import Family, Fit
 from app.stats.types import Floats, Ints
 
 _LEVEL_PRECISION = 1.0

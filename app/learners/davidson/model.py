@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from app.learners.archive import pack
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.design import Scaling
 from app.learners.davidson.levels import LinearLevels
 from app.learners.davidson.pairs import PairEffects
 from app.learners.davidson.utilities import LinearUtilities
 from app.learners.trees import Forest
+from app.stats.scaling import Scaling
 from app.stats.types import Covariates, Floats, Ints
 
 KIND = "davidson"

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.learners.davidson.cells import Appearances, Cells
 from app.learners.davidson.preference import Derivatives, Preference
-from app.learners.davidson.ridge import Family, Fit
+from app.stats.ridge import Family, Fit
 from app.stats.types import Floats
 
 _POSITION_PRECISION = 4.0

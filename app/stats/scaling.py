@@ -1,4 +1,4 @@
-"""Covariates made fit for the linear parts: centred, scaled, drawn in, gaps filled with the mean."""
+"""Covariates made fit for linear predictors: centred, scaled, drawn in, gaps filled with the mean."""
 
 from __future__ import annotations
 
