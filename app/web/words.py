@@ -92,6 +92,7 @@ INTERVALS: Mapping[str, str] = MappingProxyType(
         "marginal": "One at a time",
         "bonferroni": "Bonferroni",
         "sidak": "Šidák",
+        "ellipsoid": "Scheffé",
         "anytime": "Anytime",
     }
 )
@@ -102,6 +103,7 @@ INTERVAL_MEANING: Mapping[str, str] = MappingProxyType(
         "marginal": "each interval alone holds its true score with {level} confidence; all together, less often",
         "bonferroni": "all intervals hold their true score together with at least {level} confidence",
         "sidak": "all intervals hold their true score together with {level} confidence",
+        "ellipsoid": "all scores and all their combinations lie within reach together with {level} confidence",
         "anytime": "the intervals hold at every look at the board together, with {level} confidence",
     }
 )

@@ -26,7 +26,7 @@ from app.stats.inference.ranks import difference_max_t
 from app.stats.types import Estimate, Floats
 
 FIXED: tuple[IntervalKind, ...] = ("simultaneous", "marginal", "bonferroni", "sidak")
-KINDS: tuple[IntervalKind, ...] = (*FIXED, "anytime")
+KINDS: tuple[IntervalKind, ...] = (*FIXED, "ellipsoid", "anytime")
 
 
 def centred(size: int) -> Floats:

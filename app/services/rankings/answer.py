@@ -98,7 +98,7 @@ def _numbers(query: RankingQuery, standings: Standings) -> dict[str, dict[str, A
 def _errors(query: RankingQuery, plain: Estimate, shown: Estimate) -> list[dict[str, Any]]:
     """What needs a covariance; ranks and chances do not depend on the scale or the anchor."""
     band = bands(shown, kind=cast(IntervalKind, query.interval), level=query.level)
-    best, worst = rank_intervals(plain, level=query.level)
+    best, worst = rank_intervals(plain, kind=ranks_by(query.interval), level=query.level)
     chance, error = probability_best(plain), shown.standard_error
     return [
         {
@@ -109,6 +109,11 @@ def _errors(query: RankingQuery, plain: Estimate, shown: Estimate) -> list[dict[
         }
         for at in range(plain.value.size)
     ]
+
+
+def ranks_by(interval: str) -> IntervalKind:
+    """The kind of the differences behind ranks: what is watched stays valid when watched, all else is simultaneous."""
+    return "anytime" if interval == "anytime" else "simultaneous"
 
 
 def _shown(query: RankingQuery, standings: Standings) -> Estimate:

@@ -1,17 +1,25 @@
-"""Inference from an estimate alone: intervals, ranks, the chance of being best, other scales."""
+"""Inference from an estimate alone: intervals, regions, differences, ranks, chances of being best, other scales."""
 
 from app.stats.inference.bands import Bands, IntervalKind, bands
-from app.stats.inference.best import probability_best
-from app.stats.inference.ranks import rank_intervals, ranks, surely_better
+from app.stats.inference.best import probability_best, probability_top
+from app.stats.inference.ellipsoid import Ellipsoid, EqualityTest, ellipsoid, equality_test
+from app.stats.inference.ranks import Differences, differences, rank_intervals, ranks, surely_better
 from app.stats.inference.scales import against, elo, select
 
 __all__ = [
     "Bands",
+    "Differences",
+    "Ellipsoid",
+    "EqualityTest",
     "IntervalKind",
     "against",
     "bands",
+    "differences",
+    "ellipsoid",
     "elo",
+    "equality_test",
     "probability_best",
+    "probability_top",
     "rank_intervals",
     "ranks",
     "select",

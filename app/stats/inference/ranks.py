@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from app.stats.inference.bands import SEED, IntervalKind, critical_value, radial_quantile
+from app.stats.inference.bands import SEED, Family, IntervalKind, critical_value, radial_quantile
 from app.stats.inference.gaussian import directions, factor
+from app.stats.inference.scales import against
 from app.stats.types import Bools, Estimate, Floats, Ints
 
 # Smaller differences are rounding and order nothing.
@@ -54,26 +57,64 @@ def rank_intervals(
     return 1 + better.sum(axis=0), estimate.value.size - better.sum(axis=1)
 
 
-def surely_better(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: float = 0.95) -> Bools:
-    """Which differences are positive beyond their intervals.
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """All pairwise differences with intervals that are one multiple of their standard errors.
+
+    Parameters
+    ----------
+    value : (d, d) value_j - value_k.
+    error : (d, d) their standard errors, exactly 0 where these are rounding.
+    critical : the multiple.
+    """
+
+    value: Floats
+    error: Floats
+    critical: float
+
+    @property
+    def reach(self) -> Floats:
+        """(d, d) half the width of each interval."""
+        return self.critical * self.error
+
+    @property
+    def better(self) -> Bools:
+        """(d, d) whether the row's item is surely better than the column's.
+
+        A difference known without error counts when it exceeds 1e-9.
+        """
+        better: Bools = self.value > np.maximum(self.reach, TIE)
+        return better
+
+
+def differences(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: float = 0.95) -> Differences:
+    """Two-sided intervals of all d (d - 1) / 2 differences.
 
     Parameters
     ----------
     estimate : d scores and their covariance.
-    kind, level : of the intervals of all d (d - 1) / 2 differences, as in `bands`.
+    kind, level : of the intervals, as in `bands`; the family is that of all differences. `anytime` shares the error
+        out evenly over them, so that all hold at every look at a growing board.
 
-    Returns
-    -------
-    (d, d) whether the row's item is surely better than the column's. A difference known without error counts when it
-    exceeds 1e-9.
+    Raises
+    ------
+    InvalidInput
+        When the level is outside (0, 1).
     """
-    difference = estimate.value[:, None] - estimate.value[None, :]
     error = difference_errors(estimate)
-    members = int((error > 0).sum()) // 2
-    critical = critical_value(
-        kind, level, members=members, n_rows=estimate.n_rows, joint=lambda: difference_max_t(estimate, level)
+    family = Family(
+        members=int((error > 0).sum()) // 2,
+        n_rows=estimate.n_rows,
+        joint=lambda: difference_max_t(estimate, level),
+        rank=lambda: factor(against(estimate, 0).covariance).shape[1],
     )
-    return difference > np.maximum(critical * error, TIE)
+    value = estimate.value[:, None] - estimate.value[None, :]
+    return Differences(value, error, critical_value(kind, level, family))
+
+
+def surely_better(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: float = 0.95) -> Bools:
+    """(d, d) which differences are positive beyond their intervals; see `differences`."""
+    return differences(estimate, kind=kind, level=level).better
 
 
 def difference_errors(estimate: Estimate) -> Floats:
