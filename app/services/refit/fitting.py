@@ -48,14 +48,20 @@ class FoldModels:
 
     def losses(self, sample: Sample) -> Floats:
         """(m,) out-of-fold -log mu of each vote's outcome."""
+        given = self.chances(sample)[np.arange(len(sample.votes)), sample.votes.outcome]
+        losses: Floats = -np.log(np.maximum(given, 1e-12))
+        return losses
+
+    def chances(self, sample: Sample) -> Floats:
+        """(m, C) out-of-fold probabilities of each vote's outcomes."""
         votes = sample.votes
         fold, pattern = sample.fold[votes.row], sample.pattern[votes.row]
-        losses = np.zeros(len(votes))
+        chances = np.zeros((len(votes), sample.rule.n_categories))
         for number, model in enumerate(self.models):
             for at in self._portions(np.flatnonzero(fold == number)):
-                chances = model.probabilities_at(self.covariates.take(pattern[at]), votes.left[at], votes.right[at])
-                losses[at] = -np.log(np.maximum(chances[np.arange(at.size), votes.outcome[at]], 1e-12))
-        return losses
+                covariates = self.covariates.take(pattern[at])
+                chances[at] = model.probabilities_at(covariates, votes.left[at], votes.right[at])
+        return chances
 
     def _portions(self, votes: Ints) -> Iterator[Ints]:
         """The votes, with judges as many at a time as have room for the margins of all pairs."""

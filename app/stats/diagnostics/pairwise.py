@@ -1,0 +1,141 @@
+"""Debiased means of every ordered pair's score, under several rules in one pass over mu.
+
+Borda and Bradley-Terry scores are linear in the pairs' mean shares and mean log-odds: from these means they follow
+under any rule, without fitting a model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logit
+
+from app.stats.debias.clusters import Clustering
+from app.stats.debias.layout import Block, Layout
+from app.stats.debias.one_step import CrossFit, checked_layout
+from app.stats.debias.weights import sums_by
+from app.stats.gars import Graph
+from app.stats.gars.bradley_terry import CLIP
+from app.stats.types import Floats, Ints, Rule, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class PairMeans:
+    """One-step means over rows of p_jk and of logit p_jk, p clipped to [1e-3, 1 - 1e-3] in the logit.
+
+    Parameters
+    ----------
+    share, odds : (K, K) of each ordered pair (j first); a pair without votes has the model's mean.
+    share_step, odds_step : (m,) what each vote adds to the sum over rows: weight/pi h'(p) q_Y.
+    odds_variance : (m,) variance of `odds_step` by the model, given context and pair.
+    """
+
+    share: Floats
+    odds: Floats
+    share_step: Floats
+    odds_step: Floats
+    odds_variance: Floats
+
+    def borda(self, graph: Graph) -> Floats:
+        """(K,) debiased Borda scores; 0 outside the component."""
+        scores: Floats = graph.shares(self.share).sum(axis=1) / np.maximum(graph.degree, 1.0)
+        return scores
+
+    def bradley_terry(self, graph: Graph) -> Floats:
+        """(K,) debiased Bradley-Terry projection, log-odds; 0 outside the component."""
+        flow = graph.order * self.odds
+        scores: Floats = graph.laplacian_inverse @ (flow.sum(axis=1) - flow.sum(axis=0))
+        return scores
+
+
+def pair_means(sample: Sample, mu: CrossFit, rules: Sequence[Rule]) -> list[PairMeans]:
+    """The means of a sample under each rule.
+
+    Parameters
+    ----------
+    sample : rows, votes, folds; its own rule is not used.
+    mu : the fold models; called once per distinct (fold, pattern).
+    rules : how outcomes are credited.
+
+    Raises
+    ------
+    InvalidInput
+        Without rows, or with a propensity outside (0, 1].
+    """
+    layout = checked_layout(sample)
+    running = [_Running(sample, rule) for rule in rules]
+    for block in layout.blocks():
+        probabilities = mu(int(layout.fold[block.cells.start]), layout.pattern[block.cells])
+        for each in running:
+            each.add(probabilities, layout, block)
+    return [each.close() for each in running]
+
+
+class _Running:
+    """The sums of one rule."""
+
+    def __init__(self, sample: Sample, rule: Rule) -> None:
+        size = sample.n_items
+        self._sample, self._rule = sample, rule
+        self._share, self._odds = np.zeros((size, size)), np.zeros((size, size))
+        self._steps = np.zeros((3, len(sample.votes)))
+
+    def add(self, probabilities: Floats, layout: Layout, block: Block) -> None:
+        """Add a block's cells and votes."""
+        p = self._rule.scores(probabilities)
+        rows = layout.rows[block.cells].astype(np.float64)
+        self._share += np.tensordot(rows, p, 1)
+        self._odds += np.tensordot(rows, logit(np.clip(p, CLIP, 1.0 - CLIP)), 1)
+        cell = (layout.cell[block.requests] - block.cells.start, layout.left[block.requests])
+        asked = (*cell, layout.right[block.requests])
+        self._steps[:, block.votes] = self._steps_of(probabilities[asked], p[asked], layout, block)
+
+    def _steps_of(self, mu: Floats, p: Floats, layout: Layout, block: Block) -> Floats:
+        """(3, v) share step, log-odds step and its variance of a block's votes, from their requests' mu and p."""
+        votes = self._sample.votes.take(block.votes)
+        at, gradient = layout.request[block.votes] - block.requests.start, self._rule.gradient(mu)
+        inside = (p > CLIP) & (p < 1.0 - CLIP)
+        slope = np.divide(1.0, p * (1.0 - p), out=np.zeros(p.shape), where=inside)[at]
+        weight = votes.weight / votes.propensity
+        step = weight * gradient[at, votes.outcome]
+        spread = (mu * gradient**2).sum(axis=1)[at]
+        return np.stack([step, step * slope, (weight * slope) ** 2 * spread])
+
+    def close(self) -> PairMeans:
+        """The means."""
+        sample, steps = self._sample, self._steps
+        share = (self._share + pair_sums(sample, steps[0])) / sample.n_rows
+        odds = (self._odds + pair_sums(sample, steps[1])) / sample.n_rows
+        return PairMeans(share, odds, *steps)
+
+
+def pair_sums(sample: Sample, of_vote: Floats) -> Floats:
+    """(K, K) sums of a number per vote (m,) over each ordered pair."""
+    size, votes = sample.n_items, sample.votes
+    return sums_by(votes.left * size + votes.right, of_vote, size * size).reshape(size, size)
+
+
+def clustered_error(clustering: Clustering, sample: Sample, value: Floats, correction: Floats) -> float:
+    """Standard error of Σ value + Σ correction, both of mean 0, summed within the clusters first.
+
+    Parameters
+    ----------
+    clustering : what the variance is clustered by.
+    sample : the rows and votes.
+    value, correction : (n,) of each row and (m,) of each vote.
+    """
+    total = 0.0
+    for term in clustering.terms(sample):
+        _, label = np.unique(np.concatenate([term.row, term.vote]), return_inverse=True)
+        sums = np.bincount(label, weights=np.concatenate([value, correction]))
+        total += term.sign * float(sums @ sums)
+    return float(np.sqrt(max(total, 0.0)))
+
+
+def labels_of_votes(clustering: Clustering, sample: Sample) -> Ints:
+    """(m,) dense cluster of each vote; where two ways of clustering are asked for, that by voter."""
+    terms = clustering.terms(sample)
+    label = terms[min(1, len(terms) - 1)].vote
+    return np.unique(label, return_inverse=True)[1].astype(np.int64)
