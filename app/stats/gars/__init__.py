@@ -5,6 +5,7 @@ from app.stats.gars.borda import Borda
 from app.stats.gars.bradley_terry import BradleyTerry
 from app.stats.gars.estimand import Estimand, PairwiseEstimand, RivalMean, ShareEstimand
 from app.stats.gars.graph import Graph, components
+from app.stats.gars.quadratic import outer, quadratic
 from app.stats.gars.rank_centrality import RankCentrality
 from app.stats.gars.rivals import Robust, Threshold
 from app.stats.gars.support import unsupported_shares
@@ -25,6 +26,8 @@ __all__ = [
     "Threshold",
     "components",
     "estimand",
+    "outer",
+    "quadratic",
     "unsupported_shares",
 ]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.stats.gars.estimand import two_columns
 from app.stats.gars.graph import Graph
+from app.stats.gars.quadratic import differences, laplacian
 from app.stats.types import Floats, Ints
 
 
@@ -31,3 +32,15 @@ class Borda:
         slope = graph.order[left, right]
         degree = np.maximum(graph.degree, 1.0)
         return two_columns(slope / degree[left], -slope / degree[right], (left, right), graph.n_items)
+
+    def quadratic(self, p: Floats, graph: Graph, weight: Floats) -> Floats:
+        """g' W g = o_jk² (D W D)'s squared difference with D = diag(1 / degree); see `quadratic`."""
+        scale = 1.0 / np.maximum(graph.degree, 1.0)
+        forms: Floats = graph.order**2 * differences(scale[:, None] * weight * scale)
+        return np.broadcast_to(forms, p.shape)
+
+    def outer(self, p: Floats, graph: Graph, coefficient: Floats) -> Floats:  # noqa: ARG002 - linear in p
+        """Σ ω g g' = D Laplacian(Σ_u ω o²) D; see `outer`."""
+        scale = 1.0 / np.maximum(graph.degree, 1.0)
+        total: Floats = scale[:, None] * laplacian(coefficient.sum(axis=0) * graph.order**2) * scale
+        return total

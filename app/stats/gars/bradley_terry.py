@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from app.stats.gars.graph import Graph
+from app.stats.gars.quadratic import differences, laplacian
 from app.stats.types import Floats, Ints
 
 CLIP = 1e-3
@@ -36,11 +37,22 @@ class BradleyTerry:
 
     def gradient_of_pairs(self, p: Floats, left: Ints, right: Ints, graph: Graph) -> Floats:
         """L⁺(e_j - e_k) o_jk / (p (1 - p)); see `PairwiseEstimand`."""
-        inside = _inside(p)
-        slope = graph.order[left, right] * np.divide(1.0, p * (1.0 - p), out=np.zeros(p.shape), where=inside)
+        slope = graph.order[left, right] * _slope(p)
         inverse = graph.laplacian_inverse
         gradient: Floats = slope[:, None] * (inverse[left] - inverse[right])
         return gradient
+
+    def quadratic(self, p: Floats, graph: Graph, weight: Floats) -> Floats:
+        """g' W g = (o_jk / (p (1 - p)))² times the squared difference in L⁺ W L⁺; see `quadratic`."""
+        inverse = graph.laplacian_inverse
+        forms: Floats = (graph.order * _slope(p)) ** 2 * differences(inverse @ weight @ inverse)
+        return forms
+
+    def outer(self, p: Floats, graph: Graph, coefficient: Floats) -> Floats:
+        """Σ ω g g' = L⁺ Laplacian(Σ_u ω (o / (p (1 - p)))²) L⁺; see `outer`."""
+        inverse = graph.laplacian_inverse
+        total: Floats = inverse @ laplacian((coefficient * (graph.order * _slope(p)) ** 2).sum(axis=0)) @ inverse
+        return total
 
     def clipped(self, p: Floats, graph: Graph) -> int:
         """How many scores (u, K, K) that carry weight were clipped."""
@@ -49,3 +61,9 @@ class BradleyTerry:
 
 def _inside(p: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     return (p > CLIP) & (p < 1.0 - CLIP)
+
+
+def _slope(p: Floats) -> Floats:
+    """1 / (p (1 - p)), 0 where p is clipped."""
+    slope: Floats = np.divide(1.0, p * (1.0 - p), out=np.zeros(p.shape), where=_inside(p))
+    return slope

@@ -95,6 +95,23 @@ class RivalMean(ShareEstimand):
         own = self.own_slopes(s, graph)
         return two_columns(own[index, left, right], -own[index, right, left], (left, right), graph.n_items)
 
+    def quadratic(self, p: Floats, graph: Graph, weight: Floats) -> Floats:
+        """o_jk² (W_jj f_jk² + W_kk f_kj² - 2 W_jk f_jk f_kj) with f = dF_j/ds_jk: (u, K, K)."""
+        own = self.own_slopes(graph.shares(p), graph)
+        other = np.swapaxes(own, -1, -2)
+        diagonal = np.diagonal(weight)
+        forms: Floats = diagonal[:, None] * own**2 + diagonal * other**2 - 2.0 * weight * own * other
+        return graph.order**2 * forms
+
+    def outer(self, p: Floats, graph: Graph, coefficient: Floats) -> Floats:
+        """Σ ω g g' with g_jk = o_jk (f_jk e_j - f_kj e_k); see `outer`."""
+        own = self.own_slopes(graph.shares(p), graph)
+        each = coefficient * graph.order**2
+        both = each + np.swapaxes(each, -1, -2)
+        total: Floats = -(both * own * np.swapaxes(own, -1, -2)).sum(axis=0)
+        np.fill_diagonal(total, (both * own**2).sum(axis=(0, 2)))
+        return total
+
 
 def two_columns(first: Floats, second: Floats, pair: tuple[Ints, Ints], n_items: int) -> Floats:
     """(m, K) rows that hold `first` (m,) in the column of the left item, `second` in that of the right, else 0."""
