@@ -40,7 +40,8 @@ ballots = Votes(np.arange(n), left, left + 1, rng.integers(0, 2, n), one, np.ara
 rule = Rule(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 sample = Sample(6, rule, ballots, np.arange(n), rng.integers(0, 5, n), np.arange(n))
 print("fitting", flush=True)
-fitting.fit_folds(sample, Covariates(rng.normal(size=(n, 8))), "davidson", folds=5, processes=2, told=lambda: None)
+covariates = Covariates(rng.normal(size=(n, 8)))
+fitting.fit_folds(sample, covariates, ("davidson",), folds=5, processes=2, told=lambda _: None)
 """
 
 
