@@ -16,6 +16,7 @@ from app.stats.debias.propensity import (
     estimated_propensities,
     used_propensities,
 )
+from app.stats.debias.restricted import Policy, decisive, pair_frequencies, restricted
 from app.stats.debias.scores import Scores, estimate
 from app.stats.debias.segments import segment
 from app.stats.debias.support import Pairs, Support, automatic_pairs, support_of, support_statuses, vote_counts
@@ -34,6 +35,7 @@ __all__ = [
     "Moments",
     "OneStep",
     "Pairs",
+    "Policy",
     "RowContent",
     "Scores",
     "Support",
@@ -44,6 +46,7 @@ __all__ = [
     "check_balance",
     "content_hash",
     "corrected_for_exclusions",
+    "decisive",
     "drawable_pairs",
     "effective_votes",
     "eligibility_share",
@@ -55,6 +58,8 @@ __all__ = [
     "influence_rows",
     "mix",
     "one_step",
+    "pair_frequencies",
+    "restricted",
     "segment",
     "support_of",
     "support_statuses",
