@@ -145,6 +145,24 @@ def test_another_active_set_makes_a_refit_due(make_board: Make, bench: Bench) ->
     assert sweep(bench, board)
 
 
+def test_judgements_make_a_refit_due_in_time(make_board: Make, bench: Bench) -> None:
+    board = make_board(items=ITEMS, refit={"seconds": 60})
+    judgement = {"judge": "j", "context": "p0", "left": "ada", "right": "bell", "probabilities": {"left": 1}}
+    board("POST", "/contexts", {"contexts": [{"id": "p0"}]})
+    assert board("POST", "/judgements", {"judgements": [judgement]}).status_code == 201
+    assert not sweep(bench, board)
+    board.batch(*ballots(ITEMS, 20, seed=8))
+    bench.refit(board.slug)
+    assert not sweep(bench, board)
+    assert board("POST", "/judgements", {"judgements": [judgement | {"judge": "k"}]}).status_code == 201
+    assert not sweep(bench, board)
+    earlier = "summary || jsonb_build_object('gathered_at', now() - INTERVAL '1 hour')"
+    age(bench, f"UPDATE snapshots SET summary = {earlier} WHERE board_id = :board", board)
+    assert not sweep(bench, board)
+    age(bench, "UPDATE judgements SET created_at = now() - INTERVAL '61 s' WHERE board_id = :board", board)
+    assert sweep(bench, board)
+
+
 def test_a_job_whose_worker_is_gone_is_taken_up_again_some_times(make_board: Make, bench: Bench) -> None:
     board = make_board(items=ITEMS)
     job = board("POST", "/refit").json()["id"]
