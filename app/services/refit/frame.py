@@ -72,10 +72,20 @@ class Frame:
         chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
         return segment(self.sample, chosen, propensity=self._used(chosen))
 
+    def frequencies(self, rows: Bools | None = None) -> Floats:
+        """(V, K, K) how often each ordered pair was labelled, of all rows (n,) or some: in each fold, on the others.
+
+        Where propensities are estimated as frequencies, these are what the view divides by.
+        """
+        chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
+        exposure = self.exposure.take(chosen)
+        shares: Floats = self._frequencies(chosen, exposure) * self._share(chosen, exposure)
+        return shares
+
     def _used(self, rows: Bools) -> Floats:
         votes, exposure = self.sample.votes, self.exposure.take(rows)
         pi = self._logged(rows) if self.kind == "logged" else self._estimated(rows, exposure)
-        share = np.maximum(eligibility_share(exposure), self._labelled_share(rows))
+        share = self._share(rows, exposure)
         used = used_propensities(pi, share, left=votes.left, right=votes.right)
         # Votes outside these rows are dropped with them; whatever stands there must only be valid.
         return np.where(rows[votes.row], used, 1.0)
@@ -87,6 +97,10 @@ class Frame:
         rates = KeptRates.of(labels, self.held[here], self.sample.n_items)
         return corrected_for_exclusions(votes.propensity, rates, left=votes.left, right=votes.right, unit=unit)
 
+    def _share(self, rows: Bools, exposure: Exposure) -> Floats:
+        """(K, K) share of the rows that could show both items."""
+        return np.maximum(eligibility_share(exposure), self._labelled_share(rows))
+
     def _labelled_share(self, rows: Bools) -> Floats:
         """(K, K) share of the rows with a vote on the pair: these were eligible, whatever the items' spans say."""
         votes, size = self.sample.votes.take(rows[self.sample.votes.row]), self.sample.n_items
@@ -96,14 +110,18 @@ class Frame:
 
     def _estimated(self, rows: Bools, exposure: Exposure) -> Floats:
         votes, fold = self.sample.votes, self.sample.fold
+        pi: Floats = self._frequencies(rows, exposure)[fold[votes.row], votes.left, votes.right]
+        return pi
+
+    def _frequencies(self, rows: Bools, exposure: Exposure) -> Floats:
+        """(V, K, K) given that the row is eligible."""
+        votes, fold = self.sample.votes, self.sample.fold
         first = self.event[rows[votes.row[self.event]]]
         number = np.cumsum(rows) - 1
         labels = Labels(number[votes.row[first]], votes.left[first], votes.right[first])
-        table = estimated_propensities(
+        return estimated_propensities(
             labels, exposure, fold=fold[rows], n_folds=self.n_folds, unit=self.clustering.unit
         )
-        pi: Floats = table[fold[votes.row], votes.left, votes.right]
-        return pi
 
 
 def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
