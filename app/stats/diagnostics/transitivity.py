@@ -166,6 +166,8 @@ def _net(sample: Sample, means: PairMeans, graph: Graph) -> _Net:
     low, high = np.minimum(votes.left, votes.right), np.maximum(votes.left, votes.right)
     cell = low * size + high
     variance = sums_by(cell, order**2 * means.odds_variance, size**2) / sample.n_rows**2
+    # Votes that favour nobody say nothing here: a pair needs one that does.
+    variance = np.where(sums_by(cell, np.abs(means.odds_step), size**2) > 0, variance, 0.0)
     number = np.flatnonzero(variance > 0)
     first, second = np.divmod(number, size)
     edges = np.zeros((size, size), dtype=np.bool_)
