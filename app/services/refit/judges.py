@@ -9,6 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from app.services.refit.inputs import ContextTable, Judge, Judges
+from app.services.refit.population import distinct
 from app.stats.types import Bools, Floats, Ints, Rule
 
 LEAST, MOST = 0.02, 0.98
@@ -134,7 +135,7 @@ def _digests(cells: Judgements, n_items: int) -> Iterator[tuple[int, bytes]]:
 
 def _affordable(heard: Ints, judged: Judgements, contexts: ContextTable, *, n_items: int) -> Bools:
     """Which judges (q,) have judgements and are among the busiest for whom there is room."""
-    patterns = len(contexts.features) + np.unique(judged.context).size
+    patterns = len(contexts.features) + distinct(judged.context)
     room = MOST_MARGINS // (patterns * max(n_items, 1) ** 2)
     busiest = np.argsort(-heard, kind="stable")[:room]
     kept = np.zeros(heard.size, dtype=np.bool_)
@@ -144,4 +145,4 @@ def _affordable(heard: Ints, judged: Judgements, contexts: ContextTable, *, n_it
 
 def _described(judged: Judgements, names: Sequence[str], of: int, *, used: bool) -> Judge:
     mine = judged.context[judged.judge == of]
-    return Judge(names[of], int(mine.size), int(np.unique(mine).size), used)
+    return Judge(names[of], int(mine.size), distinct(mine), used)
