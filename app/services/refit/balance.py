@@ -17,10 +17,10 @@ from app.stats.types import Bools, Sample
 def balance_of(frame: Frame, whole: Sample) -> Balance | None:
     """The check of a whole board; None without a vote, and where propensities are estimated.
 
-    Estimated ones are frequencies of these very votes. They add up by construction over the pairs that were shown, and
-    nothing says which of the others could have been.
+    Estimated ones come from these very votes. They add up by construction over the pairs that were shown, and nothing
+    says which of the others could have been.
     """
-    if frame.kind == "estimated" or not len(whole.votes):
+    if frame.kind != "logged" or not len(whole.votes):
         return None
     offers = eligible_rows(frame.exposure)
     return check_balance(whole, drawable_pairs(whole, offers) & ~_kept_apart(whole))

@@ -19,6 +19,7 @@ from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
+from app.services.refit.selection import with_learned
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
 from app.stats.types import Bools
@@ -59,9 +60,9 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     processes : how many folds may be fitted side by side.
     told : hears how far it has come, in [0, 1].
     """
-    frame = frame_of(inputs, config)
-    told(0.1)
     covariates, featuriser = covariates_of(inputs, config)
+    frame, selection = with_learned(frame_of(inputs, config), covariates)
+    told(0.1)
     whole = frame.view()
     choice = choose(
         whole,
@@ -85,6 +86,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     summary = {
         **_counts(inputs, frame),
         "propensity": frame.kind,
+        **selection,
         "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
         "balance": None if balance is None else described(balance, frame),
         "learner": choice.described(whole),

@@ -26,7 +26,7 @@ from app.stats.debias.propensity import (
 from app.stats.debias.segments import segment
 from app.stats.types import Bools, Floats, Ints, Sample, Votes
 
-PropensityKind = Literal["logged", "estimated"]
+PropensityKind = Literal["logged", "estimated", "estimated-lightgbm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,15 @@ class Frame:
     Parameters
     ----------
     items : names, sorted; K of them.
-    sample : propensities given that the row is eligible and nothing excluded, as logged; 1 where estimated.
+    sample : propensities given that the row is eligible: as logged, nothing excluded; as learned from the covariates;
+        1 where they are frequencies.
     exposure : the active set of each offer.
     event : (e,) the first vote of each distinct (offer, ordered pair).
     labels, held : (l,) distinct labels before exclusions, and whether they are still there.
     time : (n,) µs, when the row was offered.
     context_id : (n,) database id of the row's context, 0 where there is none.
     vote_id : (m,) database id of each vote.
-    kind : whether propensities are logged or estimated from the rows at hand.
+    kind : whether propensities are logged, frequencies of the rows at hand, or learned from the covariates.
     fold_rule : what the folds were made of.
     n_folds : V.
     clustering : of the variance.
@@ -84,11 +85,21 @@ class Frame:
 
     def _used(self, rows: Bools) -> Floats:
         votes, exposure = self.sample.votes, self.exposure.take(rows)
-        pi = self._logged(rows) if self.kind == "logged" else self._estimated(rows, exposure)
+        pi = self._given(rows, exposure)
         share = self._share(rows, exposure)
         used = used_propensities(pi, share, left=votes.left, right=votes.right)
         # Votes outside these rows are dropped with them; whatever stands there must only be valid.
         return np.where(rows[votes.row], used, 1.0)
+
+    def _given(self, rows: Bools, exposure: Exposure) -> Floats:
+        """(m,) propensities given that the row is eligible."""
+        match self.kind:
+            case "logged":
+                return self._logged(rows)
+            case "estimated":
+                return self._estimated(rows, exposure)
+            case "estimated-lightgbm":
+                return self.sample.votes.propensity
 
     def _logged(self, rows: Bools) -> Floats:
         votes, unit = self.sample.votes, self.clustering.unit
@@ -179,6 +190,8 @@ def _row_voters(population: Population) -> Hashes:
 
 def _propensity_kind(population: Population, config: BoardConfig) -> PropensityKind:
     """What the board asks for; `auto` takes logged ones when every counted vote has one."""
+    if config.propensity == "estimated-lightgbm":
+        return config.propensity
     logged = bool(np.isfinite(population.votes.propensity).all())
     if config.propensity == "auto":
         return "logged" if logged else "estimated"

@@ -215,6 +215,11 @@ def corrected_for_exclusions(pi: Floats, rates: KeptRates, *, left: Ints, right:
     return np.minimum(pi * rates.pair[left, right] / max(scale, 1e-12), 1.0)
 
 
+def group_sizes(exposure: Exposure) -> Floats:
+    """(g,) offers made under each active set."""
+    return sums_by(exposure.group, np.ones(exposure.row.size), exposure.active.shape[0])
+
+
 def _eligible(exposure: Exposure, weight: Floats) -> Floats:
     size = sums_by(exposure.group, weight, exposure.active.shape[0])
     active = exposure.active.astype(np.float64)
