@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from app.embedded.processes import end_with
 from app.learners import learner, load_model
-from app.stats.debias.one_step import CrossFit
+from app.stats.debias.paired import PairedCrossFit
 from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Training
 
 SEED = 20260121
@@ -38,13 +38,22 @@ class FoldModels:
     models: tuple[OutcomeModel, ...]
     covariates: Covariates
 
-    def mu(self, fold: int, patterns: Ints) -> Floats:
+    def __call__(self, fold: int, patterns: Ints, /) -> Floats:
         """(u, K, K, C) probabilities; see `CrossFit`."""
         return self.models[fold].probabilities(self.covariates.take(patterns))
 
+    def at(self, fold: int, patterns: Ints, left: Ints, right: Ints) -> Floats:
+        """(m, C) of one ordered pair a pattern; see `PairedCrossFit`."""
+        parts = [
+            self.models[fold].probabilities_at(self.covariates.take(patterns[at]), left[at], right[at])
+            for at in self._portions(np.arange(patterns.size))
+        ]
+        return np.concatenate(parts)
+
     @property
-    def cross_fit(self) -> CrossFit:
-        return self.mu
+    def mu(self) -> PairedCrossFit:
+        """The models as estimators ask for them."""
+        return self
 
     def losses(self, sample: Sample) -> Floats:
         """(m,) out-of-fold -log mu of each vote's outcome."""
@@ -57,10 +66,10 @@ class FoldModels:
         votes = sample.votes
         fold, pattern = sample.fold[votes.row], sample.pattern[votes.row]
         chances = np.zeros((len(votes), sample.rule.n_categories))
-        for number, model in enumerate(self.models):
-            for at in self._portions(np.flatnonzero(fold == number)):
-                covariates = self.covariates.take(pattern[at])
-                chances[at] = model.probabilities_at(covariates, votes.left[at], votes.right[at])
+        for number in range(len(self.models)):
+            at = np.flatnonzero(fold == number)
+            if at.size:
+                chances[at] = self.at(number, pattern[at], votes.left[at], votes.right[at])
         return chances
 
     def _portions(self, votes: Ints) -> Iterator[Ints]:

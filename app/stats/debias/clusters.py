@@ -15,6 +15,7 @@ from scipy import sparse
 from app.stats.debias.folds import ClusterBy
 from app.stats.debias.layout import Block, Layout
 from app.stats.debias.propensity import Unit
+from app.stats.debias.thinning import Thinning
 from app.stats.debias.weights import sums_by
 from app.stats.types import Floats, Ints, Sample
 
@@ -95,16 +96,18 @@ class Loadings:
 
     Parameters
     ----------
-    closed : (g, c + R) clusters that lie within the shard, up to a rotation that keeps closedᵀ closed.
-    open : (h, c + R) parts of clusters that other shards share.
+    closed : (g, c + R) clusters that lie within the shard, up to a rotation that keeps closedᵀ closed. Of a thinned
+        sample there is one more column, the number of the cluster's rows.
+    open : (h, c + R) parts of clusters that other shards share, alike.
     label : (h,) which of those clusters, 0 .. (number of open clusters) - 1.
-    n_cells : c.
+    counting : (s, c + R) the columns that count how much a cluster takes part in each of the s shifts of its sum: the
+        cells, and where thinned the number of rows.
     """
 
     closed: sparse.csr_array
     open: sparse.csr_array
     label: Ints
-    n_cells: int
+    counting: Floats
 
 
 class ClusterMap:
@@ -129,19 +132,28 @@ class ClusterMap:
         self._row, self._vote = label[: term.row.size], label[term.row.size :]
         self._open = np.where(spans, np.cumsum(spans) - 1, -1)
 
-    def loadings(self, layout: Layout, block: Block, correction: Floats) -> Loadings:
-        """Gather a shard: every row counts 1 in its cell's column, every vote its `correction` in its request's."""
+    def loadings(self, layout: Layout, block: Block, correction: Floats, thinning: Thinning | None = None) -> Loadings:
+        """Gather a shard: every row counts 1 in its cell's column, every vote its `correction` in its request's.
+
+        Of a thinned sample the rows drawn count n/M in their cells' columns, and all of them 1 in the last.
+        """
         cells, requests = block.cells, block.requests
         n_cells, width = cells.stop - cells.start, cells.stop - cells.start + requests.stop - requests.start
-        label = np.concatenate([self._row[block.rows], self._vote[block.votes]])
-        column = np.concatenate(
-            [layout.row_cell[block.rows] - cells.start, layout.request[block.votes] - requests.start + n_cells]
-        )
-        value = np.concatenate([np.ones(block.rows.size), correction])
-        used, at = np.unique(label, return_inverse=True)
-        matrix = sparse.csr_array(sparse.coo_array((value, (at, column)), shape=(used.size, width)))
+        label = [self._row[block.rows], self._vote[block.votes]]
+        column = [layout.row_cell[block.rows] - cells.start, layout.request[block.votes] - requests.start + n_cells]
+        value = [np.ones(block.rows.size) if thinning is None else thinning.stretch(block.rows), correction]
+        counting = [np.arange(width) < n_cells]
+        if thinning is not None:
+            label, column = [*label, label[0]], [*column, np.full(block.rows.size, width)]
+            value, width = [*value, np.ones(block.rows.size)], width + 1
+            counting = [np.arange(width) < n_cells, np.arange(width) == width - 1]
+        used, at = np.unique(np.concatenate(label), return_inverse=True)
+        entries = (np.concatenate(value), (at, np.concatenate(column)))
+        matrix = sparse.csr_array(sparse.coo_array(entries, shape=(used.size, width)))
         place = self._open[used]
-        return Loadings(_condensed(matrix[place < 0]), matrix[place >= 0], place[place >= 0], n_cells)
+        return Loadings(
+            _condensed(matrix[place < 0]), matrix[place >= 0], place[place >= 0], np.stack(counting).astype(np.float64)
+        )
 
 
 def _condensed(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -174,43 +186,59 @@ def _condensed(matrix: sparse.csr_array) -> sparse.csr_array:
 class ClusterSums:
     """Σ_g t_g t_gᵀ of clusters t_g = (Σ psi of g) - n_g theta, gathered around an origin before theta is known.
 
+    Of a thinned sample t_g = (Σ stretched psi of g) - m_g mean F - n_g mean C, m_g the stretched number of its rows.
+
     Parameters
     ----------
     clusters : the term.
     size : d.
+    shifts : s, how many numbers of rows are counted.
     """
 
-    def __init__(self, clusters: ClusterMap, size: int) -> None:
+    def __init__(self, clusters: ClusterMap, size: int, *, shifts: int = 1) -> None:
         self._sign = clusters.sign
         self._square = np.zeros((size, size))
-        self._cross = np.zeros(size)
-        self._count = 0.0
+        self._cross = np.zeros((shifts, size))
+        self._count = np.zeros((shifts, shifts))
         self._open = np.zeros((clusters.n_open, size))
-        self._open_rows = np.zeros(clusters.n_open)
+        self._open_rows = np.zeros((shifts, clusters.n_open))
 
     def add(self, loadings: Loadings, pieces: Floats) -> None:
         """Add a shard whose cells have values - origin, and requests gradients, `pieces` (c + R, d)."""
         for start in range(0, loadings.closed.shape[0], ROWS_AT_ONCE):
             part = loadings.closed[start : start + ROWS_AT_ONCE]
-            self._absorb(part @ pieces, _rows_in(part, loadings.n_cells))
+            self._absorb(_sums(part, pieces), _rows_in(part, loadings.counting))
         if loadings.label.size:
-            self._open[loadings.label] += loadings.open @ pieces
-            self._open_rows[loadings.label] += _rows_in(loadings.open, loadings.n_cells)
+            self._open[loadings.label] += _sums(loadings.open, pieces)
+            self._open_rows[:, loadings.label] += _rows_in(loadings.open, loadings.counting)
 
-    def total(self, shift: Floats) -> Floats:
-        """(d, d) the signed sum once theta = origin + shift is known; closes the sums."""
+    def total(self, shifts: Floats) -> Floats:
+        """(d, d) the signed sum once the shifts (s, d), theta - origin or its parts, are known; closes the sums."""
         self._absorb(self._open, self._open_rows)
-        self._open, self._open_rows = self._open[:0], self._open_rows[:0]
-        cross = np.outer(self._cross, shift)
-        total: Floats = self._sign * (self._square - cross - cross.T + self._count * np.outer(shift, shift))
-        return total
+        self._open, self._open_rows = self._open[:0], self._open_rows[:, :0]
+        total = self._square
+        for at, shift in enumerate(shifts):
+            cross = np.outer(self._cross[at], shift)
+            total = total - cross - cross.T
+        for one, first in enumerate(shifts):
+            for other, second in enumerate(shifts):
+                total = total + self._count[one, other] * np.outer(first, second)
+        return self._sign * total
 
     def _absorb(self, totals: Floats, rows: Floats) -> None:
         self._square += totals.T @ totals
-        self._cross += rows @ totals
-        self._count += float(rows @ rows)
+        for at, each in enumerate(rows):
+            self._cross[at] += each @ totals
+            self._count[at] += [float(each @ other) for other in rows]
 
 
-def _rows_in(matrix: sparse.csr_array, n_cells: int) -> Floats:
-    rows: Floats = matrix @ (np.arange(matrix.shape[1]) < n_cells).astype(np.float64)
+def _sums(matrix: sparse.csr_array, pieces: Floats) -> Floats:
+    """Of each cluster (g, d); a column beyond the pieces only counts rows."""
+    sums: Floats = (matrix if matrix.shape[1] == len(pieces) else matrix[:, : len(pieces)]) @ pieces
+    return sums
+
+
+def _rows_in(matrix: sparse.csr_array, counting: Floats) -> Floats:
+    """(s, g)."""
+    rows: Floats = np.stack([matrix @ each for each in counting])
     return rows

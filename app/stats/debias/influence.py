@@ -10,7 +10,19 @@ from scipy import sparse
 
 from app.stats.debias.clusters import Clustering, Term
 from app.stats.debias.layout import Layout
-from app.stats.debias.one_step import CrossFit, OneStep, Scored, Target, checked_layout, ranked_items, scored_blocks
+from app.stats.debias.one_step import (
+    CrossFit,
+    Evaluated,
+    OneStep,
+    Target,
+    checked_layout,
+    one_step,
+    ranked_items,
+    scored_blocks,
+    thinning_of,
+)
+from app.stats.debias.paired import PairedCrossFit, is_pairwise, scored_pairs
+from app.stats.debias.thinning import Thinning
 from app.stats.types import Floats, Ints, Sample
 
 LINES_AT_ONCE = 8192
@@ -20,10 +32,13 @@ LINES_AT_ONCE = 8192
 class InfluenceRows:
     """Some rows of the estimator, rows without a label included.
 
+    Of a thinned sample `value` is stretched around the mean of F for a pairwise estimand: the mean itself for rows that
+    were not drawn. Of other estimands there are the rows drawn alone.
+
     Parameters
     ----------
     row : (b,) ascending within the chunk.
-    value : (b, d) F(mu(x_i)) over the ranked items.
+    value : (b, d) F(mu(x_i)) over the ranked items, stretched where thinned.
     correction : (b, d) Σ of the row's votes' corrections.
     """
 
@@ -63,15 +78,15 @@ class InfluenceLines:
 
 def influence_rows(sample: Sample, mu: CrossFit, target: Target) -> Iterator[InfluenceRows]:
     """psi of every row, in chunks of cells; memory does not grow with n."""
-    layout = checked_layout(sample)
-    items = ranked_items(target.graph)
-    for scored in scored_blocks(sample, mu, layout):
+    lines = _Lines.of(sample, mu, target)
+    for scored in lines.evaluated():
         value, gradient = scored.pieces(target)
-        rows, loadings = scored.block.rows, _votes_of_rows(sample, layout, scored)
+        rows, loadings = scored.block.rows, lines.votes_of_rows(scored)
         for start in range(0, rows.size, LINES_AT_ONCE):
             chunk = slice(start, start + LINES_AT_ONCE)
-            own = value[layout.row_cell[rows[chunk]] - scored.block.cells.start]
-            yield InfluenceRows(rows[chunk], own[:, items], (loadings[chunk] @ gradient)[:, items])
+            own = lines.own(scored, value, rows[chunk])
+            corrections = (loadings[chunk] @ gradient)[:, lines.items]
+            yield InfluenceRows(lines.number(rows[chunk]), own, corrections)
 
 
 def influence_lines(
@@ -84,37 +99,93 @@ def influence_lines(
             cluster = np.stack([term.row[rows.row] for term in terms], axis=1)
             yield InfluenceLines(rows.row, np.full(rows.row.size, -1), cluster, rows.psi)
         return
-    layout = checked_layout(sample)
-    scale = (sample.n_rows + len(sample.votes)) / sample.n_rows
-    for scored in scored_blocks(sample, mu, layout):
-        for lines in _split_lines(sample, layout, scored, result):
-            centre = result.estimate.value
-            around = np.where((lines.vote < 0)[:, None], centre, 0.0)
-            yield InfluenceLines(lines.row, lines.vote, _labels(terms, lines), centre + scale * (lines.psi - around))
+    lines = _Lines.of(sample, mu, result.target)
+    scale = (lines.sample.n_rows + len(lines.sample.votes)) / lines.sample.n_rows
+    centre = result.estimate.value
+    for part in (part for scored in lines.evaluated() for part in lines.split(scored)):
+        around = np.where((part.vote < 0)[:, None], centre, 0.0)
+        yield InfluenceLines(part.row, part.vote, _labels(terms, part), centre + scale * (part.psi - around))
 
 
-def _votes_of_rows(sample: Sample, layout: Layout, scored: Scored) -> sparse.csr_array:
-    """(b, R) summed corrections of each row of a block at each request."""
-    block = scored.block
-    row = np.searchsorted(block.rows, sample.votes.row[block.votes])
-    request = layout.request[block.votes] - block.requests.start
-    shape = (block.rows.size, scored.index.size)
-    return sparse.csr_array(sparse.coo_array((scored.correction, (row, request)), shape=shape))
+@dataclass(frozen=True)
+class _Lines:
+    """What the lines of a target are made from.
 
+    Parameters
+    ----------
+    sample : the rows that have lines.
+    mu, target : of the score.
+    layout : of the sample.
+    thinning : of a pairwise estimand.
+    centre : (d,) mean of F where thinned.
+    rows, votes : their numbers in the whole sample.
+    """
 
-def _split_lines(sample: Sample, layout: Layout, scored: Scored, result: OneStep) -> Iterator[InfluenceLines]:
-    """Values and corrections of a block apart, not yet scaled."""
-    value, gradient = scored.pieces(result.target)
-    block, none = scored.block, np.zeros((0, 0), dtype=np.int64)
-    for start in range(0, block.rows.size, LINES_AT_ONCE):
-        rows = block.rows[start : start + LINES_AT_ONCE]
-        own = value[layout.row_cell[rows] - block.cells.start]
-        yield InfluenceLines(rows, np.full(rows.size, -1), none, own[:, result.items])
-    for start in range(0, block.votes.size, LINES_AT_ONCE):
-        votes = block.votes[start : start + LINES_AT_ONCE]
-        steps = gradient[layout.request[votes] - block.requests.start]
-        parts = scored.correction[start : start + LINES_AT_ONCE, None] * steps
-        yield InfluenceLines(sample.votes.row[votes], votes, none, parts[:, result.items])
+    sample: Sample
+    mu: CrossFit
+    target: Target
+    layout: Layout
+    thinning: Thinning | None
+    centre: Floats
+    rows: Ints
+    votes: Ints
+
+    @classmethod
+    def of(cls, sample: Sample, mu: CrossFit, target: Target) -> _Lines:
+        rows, votes, nowhere = np.arange(sample.n_rows), np.arange(len(sample.votes)), np.zeros(0)
+        thinning = thinning_of(sample, mu)
+        if thinning is None:
+            return cls(sample, mu, target, checked_layout(sample), None, nowhere, rows, votes)
+        if is_pairwise(target):
+            centre = one_step(sample, mu, {"": target}, clustering=Clustering())[""].plug_in
+            return cls(sample, mu, target, checked_layout(sample, thinning), thinning, centre, rows, votes)
+        drawn = thinning.drawn
+        part, votes = thinning.part(sample), votes[drawn[sample.votes.row]]
+        return cls(part, mu, target, checked_layout(part), None, nowhere, rows[drawn], votes)
+
+    @property
+    def items(self) -> Ints:
+        return ranked_items(self.target.graph)
+
+    def evaluated(self) -> Iterator[Evaluated]:
+        """The blocks."""
+        if self.thinning is not None and isinstance(self.mu, PairedCrossFit):
+            return iter(scored_pairs(self.sample, self.mu, self.layout, self.thinning))
+        return iter(scored_blocks(self.sample, self.mu, self.layout))
+
+    def number(self, rows: Ints) -> Ints:
+        """Numbers of the sample's rows in the whole one."""
+        return self.rows[rows]
+
+    def own(self, scored: Evaluated, value: Floats, rows: Ints) -> Floats:
+        """(b, d) values of rows of a block, from those of its cells."""
+        own: Floats = value[self.layout.row_cell[rows] - scored.block.cells.start][:, self.items]
+        if self.thinning is None:
+            return own
+        stretched: Floats = self.centre + self.thinning.stretch(rows)[:, None] * (own - self.centre)
+        return stretched
+
+    def votes_of_rows(self, scored: Evaluated) -> sparse.csr_array:
+        """(b, R) summed corrections of each row of a block at each request."""
+        block = scored.block
+        row = np.searchsorted(block.rows, self.sample.votes.row[block.votes])
+        request = self.layout.request[block.votes] - block.requests.start
+        shape = (block.rows.size, block.requests.stop - block.requests.start)
+        return sparse.csr_array(sparse.coo_array((scored.correction, (row, request)), shape=shape))
+
+    def split(self, scored: Evaluated) -> Iterator[InfluenceLines]:
+        """Values and corrections of a block apart, not yet scaled."""
+        value, gradient = scored.pieces(self.target)
+        block, none = scored.block, np.zeros((0, 0), dtype=np.int64)
+        for start in range(0, block.rows.size, LINES_AT_ONCE):
+            rows = block.rows[start : start + LINES_AT_ONCE]
+            yield InfluenceLines(self.number(rows), np.full(rows.size, -1), none, self.own(scored, value, rows))
+        for start in range(0, block.votes.size, LINES_AT_ONCE):
+            votes = block.votes[start : start + LINES_AT_ONCE]
+            steps = gradient[self.layout.request[votes] - block.requests.start]
+            parts = scored.correction[start : start + LINES_AT_ONCE, None] * steps
+            row = self.number(self.sample.votes.row[votes])
+            yield InfluenceLines(row, self.votes[votes], none, parts[:, self.items])
 
 
 def _labels(terms: list[Term], lines: InfluenceLines) -> Ints:

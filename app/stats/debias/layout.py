@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.stats.types import Ints, Sample
+from app.stats.types import Bools, Ints, Sample
 
 # Numbers held at once: mu (u, K, K, C) of a block's cells and the gradients (m, K) at its pairs.
 BLOCK = 4_000_000
@@ -45,8 +45,8 @@ class Layout:
     shard: Ints
 
     @classmethod
-    def of(cls, sample: Sample, *, block: int = BLOCK, shard: int = SHARD) -> Layout:
-        """Lay out a sample."""
+    def of(cls, sample: Sample, *, block: int = BLOCK, shard: int = SHARD, valued: Bools | None = None) -> Layout:
+        """Lay out a sample; F is asked for at the `valued` rows (n,) or at all."""
         size, votes = sample.n_items, sample.votes
         stride = int(sample.pattern.max(initial=0)) + 1
         keys, row_cell, rows = np.unique(sample.fold * stride + sample.pattern, return_inverse=True, return_counts=True)
@@ -54,7 +54,10 @@ class Layout:
         requests, request = np.unique(asked, return_inverse=True)
         cell, pair = np.divmod(requests, size * size)
         asked_of_cell = np.bincount(cell, minlength=keys.size)
-        cost = size * size * (sample.rule.n_categories + 4) + size * asked_of_cell
+        whole = (
+            np.ones_like(rows) if valued is None else np.minimum(np.bincount(row_cell[valued], minlength=rows.size), 1)
+        )
+        cost = whole * size * size * (sample.rule.n_categories + 4) + size * asked_of_cell
         bounds = _bounds(keys // stride, cost, block)
         held = np.add.reduceat(size * (1 + asked_of_cell), bounds[:-1])
         shards = _bounds(np.zeros_like(held), held, shard)

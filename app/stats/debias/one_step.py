@@ -7,54 +7,37 @@ so a vote's correction is the scalar weight/pi q_jkY times dF/dp_jk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Protocol, TypeVar
 
 import numpy as np
 
-from app.stats.debias.clusters import Clustering, ClusterMap, ClusterSums
-from app.stats.debias.layout import Block, Layout, joined
+from app.stats.debias.clusters import Clustering
+from app.stats.debias.layout import Block, Layout
+from app.stats.debias.paired import PairedCrossFit, is_pairwise, scored_pairs
+from app.stats.debias.summing import Evaluated, Key, OneStep, Target, ranked_items, summed
+from app.stats.debias.thinning import Thinning
 from app.stats.debias.weights import sums_by
 from app.stats.errors import InvalidInput
-from app.stats.gars import Estimand, Graph
-from app.stats.types import Estimate, Floats, Ints, Sample, Votes
+from app.stats.types import Floats, Ints, Sample, Votes
+
+__all__ = [
+    "CrossFit",
+    "Evaluated",
+    "OneStep",
+    "Scored",
+    "Target",
+    "checked_layout",
+    "effective_votes",
+    "one_step",
+    "ranked_items",
+    "scored_blocks",
+    "summed",
+    "thinning_of",
+]
 
 # The fold models' (u, K, K, C) probabilities at covariate patterns (u,): mu(fold, patterns).
 CrossFit = Callable[[int, Ints], Floats]
-Key = TypeVar("Key", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Target:
-    """An estimand on a graph."""
-
-    estimand: Estimand
-    graph: Graph
-
-
-@dataclass(frozen=True)
-class OneStep:
-    """A debiased estimate and its parts (d ranked items).
-
-    Parameters
-    ----------
-    target : what was estimated.
-    items : (d,) the items that have a score: the graph's component, none where it is a single item.
-    plug_in : (d,) mean of F, without a valid interval.
-    estimate : mean of psi with its clustered covariance.
-    """
-
-    target: Target
-    items: Ints
-    plug_in: Floats
-    estimate: Estimate
-
-    @property
-    def correction(self) -> Floats:
-        """(d,) what debiasing added to the plug-in."""
-        return self.estimate.value - self.plug_in
 
 
 @dataclass(frozen=True)
@@ -82,21 +65,6 @@ class Scored:
         return target.estimand.value(self.p, target.graph), gradient
 
 
-class Evaluated(Protocol):
-    """A block's share in psi: the votes' corrections (v,), and the pieces that they and the rows load on."""
-
-    @property
-    def block(self) -> Block:
-        """Its place in the layout."""
-
-    @property
-    def correction(self) -> Floats:
-        """(v,) factor of each vote of the block on its request's gradient."""
-
-    def pieces(self, target: Target) -> tuple[Floats, Floats]:
-        """Values (c, K) of the cells and gradients (R, K) of the requests."""
-
-
 def scored_blocks(sample: Sample, mu: CrossFit, layout: Layout) -> Iterator[Scored]:
     """Evaluate mu once per distinct (fold, pattern), a block at a time."""
     for block in layout.blocks():
@@ -121,6 +89,8 @@ def one_step(
 ) -> dict[Key, OneStep]:
     """Debiased scores of several targets in one pass over mu.
 
+    Samples that are too large for F at every row are thinned, see `Thinning`, where mu can be asked for single pairs.
+
     Parameters
     ----------
     sample : rows, votes, folds.
@@ -133,39 +103,28 @@ def one_step(
     InvalidInput
         Without rows, or with a propensity outside (0, 1].
     """
-    layout = checked_layout(sample)
-    return summed(sample, layout, scored_blocks(sample, mu, layout), targets=targets, clustering=clustering)
+    thinning = thinning_of(sample, mu)
+    if thinning is None or not isinstance(mu, PairedCrossFit):
+        layout = checked_layout(sample)
+        return summed(sample, layout, scored_blocks(sample, mu, layout), targets=targets, clustering=clustering)
+    pairwise = {key: each for key, each in targets.items() if is_pairwise(each)}
+    others = {key: each for key, each in targets.items() if key not in pairwise}
+    found: dict[Key, OneStep] = {}
+    if others:
+        part = thinning.part(sample)
+        layout = checked_layout(part)
+        evaluated = scored_blocks(part, mu, layout)
+        found |= summed(part, layout, evaluated, targets=others, clustering=clustering)
+    if pairwise:
+        layout = checked_layout(sample, thinning)
+        pairs = scored_pairs(sample, mu, layout, thinning)
+        found |= summed(sample, layout, pairs, targets=pairwise, clustering=clustering, thinning=thinning)
+    return {key: found[key] for key in targets}
 
 
-def summed(
-    sample: Sample,
-    layout: Layout,
-    evaluated: Iterable[Evaluated],
-    *,
-    targets: Mapping[Key, Target],
-    clustering: Clustering,
-) -> dict[Key, OneStep]:
-    """Mean and clustered covariance of psi, from its pieces block by block in the layout's order."""
-    row_shard = layout.shard_of_rows()
-    clusters = [ClusterMap(term, row_shard, sample.votes.row) for term in clustering.terms(sample)]
-    running = {key: _Running(target, clusters) for key, target in targets.items()}
-    for _, shard in groupby(evaluated, key=lambda scored: scored.block.shard):
-        blocks: list[Block] = []
-        corrections: list[Floats] = []
-        for scored in shard:
-            blocks.append(scored.block)
-            corrections.append(scored.correction)
-            mass = _masses(layout, scored)
-            for each in running.values():
-                each.add(scored, mass)
-        block, correction = joined(blocks), np.concatenate(corrections)
-        for number, of_term in enumerate(clusters):
-            loadings = of_term.loadings(layout, block, correction)
-            for each in running.values():
-                each.sums[number].add(loadings, each.pieces())
-        for each in running.values():
-            each.clear()
-    return {key: each.close(sample.n_rows) for key, each in running.items()}
+def thinning_of(sample: Sample, mu: CrossFit) -> Thinning | None:
+    """How a sample is thinned; None where it is not, and where mu cannot be asked for single pairs."""
+    return Thinning.of(sample) if isinstance(mu, PairedCrossFit) else None
 
 
 def effective_votes(votes: Votes, n_items: int) -> Floats:
@@ -177,73 +136,11 @@ def effective_votes(votes: Votes, n_items: int) -> Floats:
     return np.divide(total**2, square, out=np.zeros(n_items), where=square > 0)
 
 
-def checked_layout(sample: Sample) -> Layout:
+def checked_layout(sample: Sample, thinning: Thinning | None = None) -> Layout:
     """The layout of a sample that has rows and valid propensities."""
     pi = sample.votes.propensity
     if sample.n_rows < 1:
         raise InvalidInput("a sample without rows")
     if not ((pi > 0) & (pi <= 1)).all():
         raise InvalidInput("propensities outside (0, 1]")
-    return Layout.of(sample)
-
-
-def ranked_items(graph: Graph) -> Ints:
-    """The items that have a score; a lone item has none."""
-    return graph.ranked if graph.ranked.size > 1 else graph.ranked[:0]
-
-
-def _masses(layout: Layout, scored: Evaluated) -> tuple[Floats, Floats]:
-    """Rows of each cell (c,) and summed corrections of each request (R,) of a block."""
-    block = scored.block
-    at = layout.request[block.votes] - block.requests.start
-    corrections = sums_by(at, scored.correction, block.requests.stop - block.requests.start)
-    return layout.rows[block.cells].astype(np.float64), corrections
-
-
-class _Running:
-    """A target's sums, around an origin close to its value, and the pieces of the shard at hand."""
-
-    def __init__(self, target: Target, clusters: list[ClusterMap]) -> None:
-        size = target.graph.n_items
-        self.sums = [ClusterSums(each, size) for each in clusters]
-        self._target = target
-        self._origin: Floats | None = None
-        self._value, self._correction = np.zeros(size), np.zeros(size)
-        self._values: list[Floats] = []
-        self._gradients: list[Floats] = []
-
-    def add(self, scored: Evaluated, mass: tuple[Floats, Floats]) -> None:
-        value, gradient = scored.pieces(self._target)
-        if self._origin is None:
-            self._origin = value.mean(axis=0)
-        self._values.append(value - self._origin)
-        self._gradients.append(gradient)
-        self._value += mass[0] @ self._values[-1]
-        self._correction += mass[1] @ gradient
-
-    def pieces(self) -> Floats:
-        """(c + R, K) of the shard."""
-        return np.concatenate([*self._values, *self._gradients])
-
-    def clear(self) -> None:
-        self._values, self._gradients = [], []
-
-    def close(self, n_rows: int) -> OneStep:
-        items = ranked_items(self._target.graph)
-        origin = self._origin if self._origin is not None else np.zeros_like(self._value)
-        shift = (self._value + self._correction) / n_rows
-        covariance = np.sum([each.total(shift) for each in self.sums], axis=0) / n_rows**2
-        covariance = _semidefinite((covariance + covariance.T) / 2, len(self.sums) > 1)
-        estimate = Estimate((origin + shift)[items], covariance[np.ix_(items, items)], n_rows)
-        return OneStep(self._target, items, (origin + self._value / n_rows)[items], estimate)
-
-
-def _semidefinite(covariance: Floats, signed: bool) -> Floats:
-    """Raise negative eigenvalues, which a difference of clusterings can have in small samples, to 0."""
-    if not signed:
-        return covariance
-    values, vectors = np.linalg.eigh(covariance)
-    if values[0] >= -1e-12 * max(float(values[-1]), 0.0):
-        return covariance
-    repaired: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return repaired
+    return Layout.of(sample) if thinning is None else Layout.of(sample, valued=thinning.drawn)
