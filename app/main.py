@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from app.api import (
     boards,
+    comparisons,
     contexts,
     exclusions,
     exports,
@@ -24,6 +25,7 @@ from app.api import (
     operations,
     problems,
     rankings,
+    top,
     votes,
 )
 from app.api.deps import Ports
@@ -39,7 +41,21 @@ from app.settings import Settings, load_settings
 from app.web.routes import mount
 from app.web.service_reader import ServiceReader
 
-ROUTERS = (boards, items, contexts, exports, votes, judgements, exclusions, rankings, jobs, keys, operations)
+ROUTERS = (
+    boards,
+    items,
+    contexts,
+    exports,
+    votes,
+    judgements,
+    exclusions,
+    rankings,
+    comparisons,
+    top,
+    jobs,
+    keys,
+    operations,
+)
 DESCRIPTION = "Live rankings of models from preference votes: debiased, contextual, with simultaneous intervals."
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from app.db.models import Snapshot
 from app.domain.boards import Board
+from app.services.rankings.heading import about, heading, nothing
 from app.services.rankings.query import RankingQuery, unknown_anchor
 from app.services.rankings.standings import Standings
 from app.stats.inference import IntervalKind, against, bands, elo, probability_best, rank_intervals, ranks
 from app.stats.types import Estimate, Floats
 
-PLUGIN_NOTE = "plug-in scores have no valid interval: they inherit the outcome model's bias"
 UNKNOWN: dict[str, Any] = dict.fromkeys(
     ("rank", "rank_interval", "score", "standard_error", "interval", "probability_best")
 )
@@ -23,21 +23,10 @@ UNKNOWN: dict[str, Any] = dict.fromkeys(
 def document(board: Board, query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any]:
     """Everything but the number of votes that wait."""
     rows = _rows(query, standings)
-    whole = query.segment is None and not query.windowed
     return {
-        **_head(board, query),
-        "pairs": standings.pairs,
-        "status": standings.status,
-        "snapshot": str(snapshot.id),
-        "spec": snapshot.spec,
-        "computed_at": snapshot.computed_at,
-        "votes_through": snapshot.votes_through,
-        "votes": snapshot.summary["votes"] if whole else standings.votes,
-        "votes_excluded": snapshot.summary["votes_excluded"],
-        "rows": standings.n_rows,
-        "contexts": standings.contexts,
-        "propensity": snapshot.summary["propensity"],
-        "note": PLUGIN_NOTE if query.estimator == "plugin" else None,
+        **heading(board, query),
+        **_view(query),
+        **about(query, snapshot, standings),
         "rankings": rows,
         "retired": _retired(query, snapshot, standings),
     }
@@ -45,27 +34,11 @@ def document(board: Board, query: RankingQuery, snapshot: Snapshot, standings: S
 
 def pending(board: Board, query: RankingQuery, spec: str) -> dict[str, Any]:
     """The document of a board without a snapshot."""
-    nothing = dict.fromkeys(("snapshot", "computed_at", "votes_through", "propensity", "note"))
-    counts = {"votes": 0, "votes_excluded": {}, "rows": 0, "contexts": 0}
-    lists: dict[str, Any] = {"rankings": [], "retired": []}
-    return {**_head(board, query), "status": "pending", "spec": spec, **nothing, **counts, **lists}
+    return {**heading(board, query), **_view(query), **nothing(spec), "rankings": [], "retired": []}
 
 
-def _head(board: Board, query: RankingQuery) -> dict[str, Any]:
-    return {
-        "board": board.slug,
-        "estimand": query.estimand,
-        "estimator": query.estimator,
-        "pairs": query.pairs,
-        "segment": query.segment,
-        "interval": query.interval,
-        "level": query.level,
-        "scale": query.scale,
-        "anchor": query.anchor,
-        "from": query.since,
-        "to": query.until,
-        "rule": {category.name: [category.first, category.second] for category in board.config.categories},
-    }
+def _view(query: RankingQuery) -> dict[str, Any]:
+    return {"scale": query.scale, "anchor": query.anchor}
 
 
 def _rows(query: RankingQuery, standings: Standings) -> list[dict[str, Any]]:

@@ -12,8 +12,9 @@ from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import Conflict
 from app.services.rankings.opened import Opened, estimand_named, open_snapshot
-from app.services.rankings.query import RankingQuery, check, unknown_segment
-from app.services.refit.fit import rows_of
+from app.services.rankings.query import RankingQuery, check
+from app.services.rankings.segments import known_segment
+from app.services.refit.segments import rows_of
 from app.stats.debias.influence import InfluenceLines, influence_lines
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.scores import estimate
@@ -27,8 +28,7 @@ def check_influence(work: UnitOfWork, board: Board, query: RankingQuery) -> None
     snapshot = work.snapshots.newest(board.id)
     if snapshot is None:
         raise Conflict("no-snapshot", "the board has no snapshot yet: refit it first")
-    if query.segment is not None and query.segment not in snapshot.summary["segments"]:
-        raise unknown_segment(query.segment, sorted(snapshot.summary["segments"])[:50])
+    known_segment(query.segment, snapshot)
 
 
 def influence(work: UnitOfWork, board: Board, query: RankingQuery) -> Iterator[bytes]:

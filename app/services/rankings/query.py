@@ -27,7 +27,7 @@ class RankingQuery:
 
     Parameters
     ----------
-    segment : `name:level`, or None for the whole board.
+    segment : `name:level`, or a pair `name:level,name:level` in either order, or None for the whole board.
     anchor : an item that the others are measured from.
     since, until : rows offered in [since, until) only.
     """
@@ -52,24 +52,29 @@ class RankingQuery:
     def windowed(self) -> bool:
         return self.since is not None or self.until is not None
 
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are asked for."""
+        return self.segment is None and not self.windowed
+
 
 def check(query: RankingQuery, config: BoardConfig) -> None:
     """Refuse a combination that has no answer, naming the parameter."""
     kinds = kinds_of(config)
-    _one_of("estimand", query.estimand, tuple(kinds))
-    _one_of("estimator", query.estimator, ESTIMATORS)
-    _one_of("pairs", query.pairs, PAIRS)
-    _one_of("interval", query.interval, INTERVALS)
-    _one_of("scale", query.scale, SCALES)
+    one_of("estimand", query.estimand, tuple(kinds))
+    one_of("estimator", query.estimator, ESTIMATORS)
+    one_of("pairs", query.pairs, PAIRS)
+    one_of("interval", query.interval, INTERVALS)
+    one_of("scale", query.scale, SCALES)
     if not 0.0 < query.level < 1.0:
-        raise _refusal("level", "the level lies strictly between 0 and 1", "a number in (0, 1)", query.level)
+        raise refusal("level", "the level lies strictly between 0 and 1", "a number in (0, 1)", query.level)
     if query.estimator == "classical" and query.estimand != "bt":
         detail = f"the classical estimator exists for bt, not for {query.estimand}"
-        raise _refusal("estimator", detail, "estimand=bt", query.estimand)
+        raise refusal("estimator", detail, "estimand=bt", query.estimand)
     if query.scale == "elo" and kinds[query.estimand] != "bt":
-        raise _refusal("scale", "only Bradley-Terry scores have an Elo scale", "natural", query.scale)
+        raise refusal("scale", "only Bradley-Terry scores have an Elo scale", "natural", query.scale)
     if query.since is not None and query.until is not None and query.since >= query.until:
-        raise _refusal("from", "the window ends before it begins", "from < to", query.since.isoformat())
+        raise refusal("from", "the window ends before it begins", "from < to", query.since.isoformat())
     if query.segment is not None and query.segment.partition(":")[0] not in config.segments:
         raise unknown_segment(query.segment, [f"{name}:…" for name in config.segments])
 
@@ -91,10 +96,12 @@ def unknown_anchor(anchor: str, expected: list[str]) -> DomainError:
     return Invalid("bad-anchor", detail, path="anchor", expected=expected, got=anchor)
 
 
-def _one_of(path: str, got: str, allowed: tuple[str, ...]) -> None:
+def one_of(path: str, got: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not among the allowed ones."""
     if got not in allowed:
-        raise _refusal(path, f"no {path} is called {got!r} here", list(allowed), got)
+        raise refusal(path, f"no {path} is called {got!r} here", list(allowed), got)
 
 
-def _refusal(path: str, detail: str, expected: object, got: object) -> DomainError:
+def refusal(path: str, detail: str, expected: object, got: object) -> DomainError:
+    """A parameter that has no answer."""
     return Invalid(f"bad-{path}", detail, path=path, expected=expected, got=got)

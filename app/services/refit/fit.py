@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +19,9 @@ from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.selection import with_learned
+from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
-from app.stats.types import Bools
-
-LEAST_SEGMENT = 30
-"""A level with fewer votes is not ranked on its own."""
 
 Progress = Callable[[float], None]
 
@@ -76,12 +72,12 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     stored = Stored(frame, covariates, levels_of(inputs, config))
     balance = balance_of(frame, whole)
     scorer = Scorer(frame, models.mu, estimands_of(config), balance is None or balance.consistent)
-    segments = dict(segment_votes(stored))
-    ranked = ["", *sorted(name for name, votes in segments.items() if votes >= LEAST_SEGMENT)]
-    tables: list[Table] = []
-    for done, segment in enumerate(ranked, 1):
-        tables += scorer.tables(segment, rows_of(stored, segment) if segment else None)
-        told(0.6 + 0.3 * done / len(ranked))
+    segments = Segments(stored)
+    chosen = segments.choose()
+    tables = list(scorer.tables())
+    for done, segment in enumerate(chosen.ranked, 1):
+        told(0.6 + 0.3 * done / (len(chosen.ranked) + 1))
+        tables += scorer.tables(segment, segments.rows(segment))
     found = payoffs(frame, models.mu)
     summary = {
         **_counts(inputs, frame),
@@ -91,27 +87,10 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         "balance": None if balance is None else described(balance, frame),
         "learner": choice.described(whole),
         **_judges(inputs.judges),
-        "segments": segments,
+        "segments": chosen.levels,
+        "segments_left_out": chosen.left_out,
     }
     return Result(stored, models, featuriser, tuple(tables), found, summary)
-
-
-def segment_votes(stored: Stored) -> Iterator[tuple[str, int]]:
-    """Each level of the declared segments as `segment:level`, with its votes."""
-    sample = stored.frame.sample
-    of_pattern = np.bincount(sample.pattern[sample.votes.row], minlength=len(stored.covariates))
-    for name, levels in stored.levels.items():
-        votes: Counter[str] = Counter()
-        for level, count in zip(levels, of_pattern.tolist(), strict=True):
-            votes[level] += count
-        yield from ((f"{name}:{level}", count) for level, count in sorted(votes.items()) if level)
-
-
-def rows_of(stored: Stored, segment: str) -> Bools:
-    """(n,) the rows of a segment."""
-    name, _, level = segment.partition(":")
-    patterns = np.array([each == level for each in stored.levels[name]], dtype=np.bool_)
-    return patterns[stored.frame.sample.pattern]
 
 
 def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import orjson
 from app.db.models import Artifact, Score, Snapshot
 from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
-from app.services.refit.fit import LEAST_SEGMENT, Result
+from app.services.refit.fit import Result
+from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
 from app.stats.types import Floats
 
@@ -64,6 +65,7 @@ def spec_document(config: BoardConfig) -> dict[str, Any]:
         "few_votes": FEW_VOTES,
         "few_contexts": FEW_CONTEXTS,
         "least_segment": LEAST_SEGMENT,
+        "most_segments": MOST_SEGMENTS,
     }
     return {**{name: stored[name] for name in DECIDING}, "method": method}
 

@@ -1,0 +1,53 @@
+"""What every answer about a board's scores begins with: what was asked, and what is behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.db.models import Snapshot
+from app.domain.boards import Board
+from app.services.rankings.query import RankingQuery
+from app.services.rankings.standings import Standings
+
+PLUGIN_NOTE = "plug-in scores have no valid interval: they inherit the outcome model's bias"
+
+
+def heading(board: Board, query: RankingQuery) -> dict[str, Any]:
+    """The question."""
+    return {
+        "board": board.slug,
+        "estimand": query.estimand,
+        "estimator": query.estimator,
+        "pairs": query.pairs,
+        "segment": query.segment,
+        "interval": query.interval,
+        "level": query.level,
+        "from": query.since,
+        "to": query.until,
+        "rule": {category.name: [category.first, category.second] for category in board.config.categories},
+    }
+
+
+def about(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any]:
+    """The snapshot that answers, and its counts."""
+    return {
+        "pairs": standings.pairs,
+        "status": standings.status,
+        "snapshot": str(snapshot.id),
+        "spec": snapshot.spec,
+        "computed_at": snapshot.computed_at,
+        "votes_through": snapshot.votes_through,
+        "votes": snapshot.summary["votes"] if query.whole else standings.votes,
+        "votes_excluded": snapshot.summary["votes_excluded"],
+        "rows": standings.n_rows,
+        "contexts": standings.contexts,
+        "propensity": snapshot.summary["propensity"],
+        "note": PLUGIN_NOTE if query.estimator == "plugin" else None,
+    }
+
+
+def nothing(spec: str) -> dict[str, Any]:
+    """The same of a board without a snapshot."""
+    unknown = dict.fromkeys(("snapshot", "computed_at", "votes_through", "propensity", "note"))
+    counts = {"votes": 0, "votes_excluded": {}, "rows": 0, "contexts": 0}
+    return {"status": "pending", "spec": spec, **unknown, **counts}
