@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.outcomes import PRESETS, Category, rule
@@ -79,6 +79,7 @@ def slowly(rows: list[Judgement]) -> Any:
     return margins[..., sorted({judge for _, judge, *_ in rows})]
 
 
+@settings(deadline=None, max_examples=60)
 @given(judgements())
 def test_patterns_are_the_distinct_features_and_judgements(rows: list[Judgement]) -> None:
     contexts, found = judges_of(judged(rows), NAMES, table(), n_items=ITEMS)
@@ -96,6 +97,7 @@ def test_patterns_are_the_distinct_features_and_judgements(rows: list[Judgement]
     assert counts == [(name, len(m), len({row[0] for row in m})) for name, m in zip(NAMES, mine, strict=True)]
 
 
+@settings(deadline=None, max_examples=60)
 @given(judgements(), st.randoms())
 def test_the_order_of_judgements_is_of_no_account(rows: list[Judgement], random: Any) -> None:
     contexts, found = judges_of(judged(rows), NAMES, table(), n_items=ITEMS)
