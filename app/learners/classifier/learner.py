@@ -11,9 +11,9 @@ import numpy as np
 
 from app.learners.classifier.model import Classifier, columns
 from app.learners.constant import ConstantRates, laplace, or_constant
-from app.learners.davidson.cells import Cells, collapse
+from app.learners.davidson.cells import Cells, collapse, dealt
 from app.learners.trees import Ground, Shape, least
-from app.stats.types import Floats, Ints, Training
+from app.stats.types import Floats, Training
 
 GRID = tuple(Shape(leaves=leaves, rounds=300, patience=8) for leaves in (7, 15, 31))
 FOLDS = 3
@@ -45,7 +45,7 @@ class LightGBMLearner:
         return or_constant(lambda: self._fit(training, seed), training, name="lightgbm")
 
     def _fit(self, training: Training, seed: int) -> Classifier | ConstantRates:
-        part = _dealt(training.group, seed)
+        part = dealt(training.group, FOLDS, seed=seed)
         folds = [collapse(training, part == fold) for fold in range(FOLDS)]
         if any(not weight.any() for fold in folds for weight in (fold.kept, fold.held)):
             return ConstantRates.of(training)
@@ -118,10 +118,3 @@ class _Field:
 
 def _held_loss(booster: lightgbm.Booster) -> float:
     return float(booster.eval_valid()[0][2])
-
-
-def _dealt(group: Ints, seed: int) -> Ints:
-    """(m,) inner fold of each vote, groups shuffled and dealt in turn."""
-    labels, index = np.unique(group, return_inverse=True)
-    dealt: Ints = (np.random.default_rng(seed).permutation(labels.size) % FOLDS)[index]
-    return dealt

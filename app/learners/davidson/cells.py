@@ -78,6 +78,13 @@ def collapse(training: Training, held: Bools) -> Cells:
     )
 
 
+def dealt(group: Ints, parts: int, *, seed: int) -> Ints:
+    """(m,) the part of each vote, 0 .. parts - 1: groups shuffled and dealt in turn."""
+    labels, index = np.unique(group, return_inverse=True)
+    part: Ints = (np.random.default_rng(seed).permutation(labels.size) % parts)[index]
+    return part
+
+
 def sums(place: Ints, values: Floats, size: int) -> Floats:
     """(size,) sums of the values by place."""
     return np.bincount(place, values, size).astype(np.float64, copy=False)

@@ -10,7 +10,7 @@ import numpy as np
 from app.learners.constant import ConstantRates, or_constant
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import Appearances, Cells, collapse, held_out
+from app.learners.davidson.cells import Appearances, Cells, collapse, dealt, held_out
 from app.learners.davidson.levels import Ballot, LevelLikelihood, LinearLevels
 from app.learners.davidson.model import DavidsonModel
 from app.learners.davidson.pairs import PairEffects, fit_pairs
@@ -20,6 +20,10 @@ from app.learners.trees import Forest, Ground, Nursery, Objective, Shape
 from app.stats.ridge import fit_ridge
 from app.stats.scaling import Scaling
 from app.stats.types import Floats, Training
+
+_PARTS, _ENOUGH = 5, 20_000.0
+"""Inner folds that the judges' share is chosen by, and the weight of votes held out from which fewer will do."""
+_SHARES = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class _Stages:
     """One fit: what its stages share."""
 
     def __init__(self, training: Training, cells: Cells, trees: Shape, seed: int) -> None:
+        self.training = training
         self.x = training.x.x
         self.n_items = training.n_items
         self.cells = cells
@@ -68,7 +73,9 @@ class _Stages:
         appearances = Appearances.of(graded, n_items=self.n_items)
         preference = Preference.of(self.categories, graded.outcome)
         likelihood = UtilityLikelihood.of(self.design, graded, appearances, preference=preference)
-        utilities, trees, difference = self.utilities(likelihood, graded)
+        judges = self.judges(likelihood)
+        utilities, trees, difference = self.utilities(likelihood.given(judges), graded)
+        utilities = replace(utilities, judges=judges)
         at = preference.derivatives(difference, utilities.levels, graded.weight)
         pairs = fit_pairs(self.design, graded, slope=at.slope, curve=at.curve, n_items=self.n_items)
         return DavidsonModel(
@@ -80,12 +87,43 @@ class _Stages:
             *self.levels(utilities, trees, pairs),
         )
 
+    def judges(self, likelihood: UtilityLikelihood) -> Floats:
+        """(q,) β: the slopes of stage (a), less what the later stages make of the same votes.
+
+        Beside lines alone, a judge is also credited with what trees and pair effects would explain, and brings its
+        noise with it. So its slopes are multiplied by the share of them that predicts votes held out best, over as many
+        of five inner folds as hold votes enough.
+        """
+        slopes = linear_of(likelihood).judges
+        if not slopes.size:
+            return slopes
+        losses, heard = np.zeros(len(_SHARES)), 0.0
+        part = dealt(self.training.group, _PARTS, seed=self.seed)
+        for fold in range(_PARTS):
+            cells = collapse(self.training, part == fold).take(self.categories.graded[self.cells.outcome])
+            kept = replace(likelihood, weight=cells.kept)
+            own = linear_of(kept).judges
+            losses += [self.held_loss(kept.given(share * own), cells) for share in _SHARES]
+            heard += cells.held.sum()
+            if heard >= _ENOUGH:
+                break
+        return slopes * lowest(losses)
+
+    def held_loss(self, kept: UtilityLikelihood, graded: Cells) -> float:
+        """The held-out votes' loss after lines and pair effects."""
+        linear = linear_of(kept)
+        difference = kept.differences(linear)
+        at = kept.preference.derivatives(difference, linear.levels, kept.weight)
+        pairs = fit_pairs(self.design, graded, slope=at.slope, curve=at.curve, n_items=self.n_items)
+        difference = difference + pairs.at(self.design[graded.pattern], graded.left, graded.right)
+        return kept.preference.derivatives(difference, linear.levels, graded.held).value
+
     def utilities(self, likelihood: UtilityLikelihood, graded: Cells) -> tuple[LinearUtilities, Forest, Floats]:
         """Stages (a) and (b), and D of each graded cell."""
 
         def objective(weight: Floats) -> tuple[LinearUtilities, UtilityObjective]:
             likely = replace(likelihood, weight=weight)
-            linear = likely.unpack(fit_ridge(likely, likely.start(), likely.families()).w)
+            linear = linear_of(likely)
             difference = likely.differences(linear)
             return linear, UtilityObjective(
                 likely.preference, likely.appearances, graded, difference, linear.levels, weight
@@ -141,3 +179,17 @@ class _Stages:
         fixed = utilities.position + self.cells.margins @ utilities.judges
         effects = pairs.at(self.design[self.cells.pattern], self.cells.left, self.cells.right)
         return everyone.difference(utility) + fixed + effects
+
+
+def linear_of(likelihood: UtilityLikelihood) -> LinearUtilities:
+    """Stage (a)."""
+    return likelihood.unpack(fit_ridge(likelihood, likelihood.start(), likelihood.families()).w)
+
+
+def lowest(losses: Floats) -> float:
+    """The place in [0, 1] where the parabola through losses (3,) at 0, ½ and 1 is lowest."""
+    first, middle, last = losses
+    bend = first - 2 * middle + last
+    if bend <= 0:
+        return float(last < first)
+    return float(np.clip(0.5 + (first - last) / (4 * bend), 0.0, 1.0))

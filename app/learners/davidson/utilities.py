@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class UtilityLikelihood:
     appearances : of the cells, graded ones only.
     preference : the categories' likelihood given D.
     weight : (m,) of each cell.
+    offset : (m,) what each cell's D has besides.
     """
 
     blocks: tuple[Floats, ...]
@@ -52,12 +53,18 @@ class UtilityLikelihood:
     appearances: Appearances
     preference: Preference
     weight: Floats
+    offset: Floats
 
     @classmethod
     def of(cls, design: Floats, cells: Cells, appearances: Appearances, *, preference: Preference) -> UtilityLikelihood:
         """For the cells' whole weight; `design` is (u, 1 + d)."""
         rows = np.split(appearances.pattern, appearances.bounds[1:-1])
-        return cls(tuple(design[row] for row in rows), cells.margins, appearances, preference, cells.weight)
+        blocks, nothing = tuple(design[row] for row in rows), np.zeros(len(cells))
+        return cls(blocks, cells.margins, appearances, preference, cells.weight, nothing)
+
+    def given(self, judges: Floats) -> UtilityLikelihood:
+        """With the judges' slopes (q,) no longer free."""
+        return replace(self, margins=self.margins[:, :0], offset=self.offset + self.margins @ judges)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,7 +88,7 @@ class UtilityLikelihood:
     def differences(self, utilities: LinearUtilities) -> Floats:
         """(m,) D of each cell."""
         rows = [block @ theta for block, theta in zip(self.blocks, utilities.theta, strict=True)]
-        fixed = utilities.position + self.margins @ utilities.judges
+        fixed = utilities.position + self.margins @ utilities.judges + self.offset
         return self.appearances.difference(np.concatenate(rows)) + fixed
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
