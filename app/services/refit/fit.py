@@ -18,8 +18,8 @@ from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
-from app.services.refit.selection import with_learned
 from app.services.refit.segments import Segments
+from app.services.refit.selection import with_learned
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
 
