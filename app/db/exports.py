@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.db.models import Board
 
 AT_ONCE = 5_000
+VOTERS = "SELECT id, client_id::text, voter FROM votes WHERE id = ANY(:ids)"
 
 VOTES = text("""
 SELECT votes.id, votes.client_id, contexts.external_id, contexts.features, contexts.text, offers.external_id,
@@ -25,6 +26,13 @@ LEFT JOIN offers ON offers.id = votes.offer_id
 WHERE votes.board_id = :board
 ORDER BY votes.id
 """)
+
+
+class Signature(NamedTuple):
+    """A vote's public id and its voter, None where it is anonymous."""
+
+    client_id: str
+    voter: str | None
 
 
 class ExportedVote(NamedTuple):
@@ -54,6 +62,11 @@ class ExportRepository:
     def salt(self, board_id: int) -> UUID:
         """The board's secret."""
         return self._session.scalars(select(Board.salt).where(Board.id == board_id)).one()
+
+    def signatures(self, numbers: Collection[int]) -> dict[int, Signature]:
+        """Who signed these votes, by their numbers."""
+        rows = self._session.execute(text(VOTERS), {"ids": sorted(numbers)})
+        return {row[0]: Signature(row[1], row[2]) for row in rows}
 
     def votes(self, board_id: int) -> Iterator[list[ExportedVote]]:
         """Every vote in the order in which they came in, some thousand at a time."""

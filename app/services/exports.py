@@ -62,7 +62,7 @@ class _Rows:
         texts = [feature.name for feature in board.config.features if feature.kind == "text"]
         self._text = texts[0] if len(texts) == 1 else None
         self._outcomes = [category.name for category in board.config.categories]
-        self._voters = None if raw_voters else _Pseudonyms(self._exports.salt(board.id))
+        self._voters = None if raw_voters else Pseudonyms(self._exports.salt(board.id))
         self._excluded = uow.gather.excluded(board.id, EVER)
         self._used = _used_propensities(uow, board)
 
@@ -88,7 +88,7 @@ class _Rows:
         return [sent.get(name, vote.text if name == self._text else None) for name in self._features]
 
 
-class _Pseudonyms(dict[str, str]):
+class Pseudonyms(dict[str, str]):
     """Names that say no more about voters than which votes are the same one's."""
 
     def __init__(self, salt: UUID) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from app.domain.boards import BoardConfig
 from app.services.refit.balance import balance_of, described
 from app.services.refit.choosing import choose
+from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
@@ -36,6 +37,7 @@ class Result:
     tables : every ranking.
     payoffs : pairwise results.
     summary : counts and checks, in JSON's terms.
+    diagnostics : what the rankings rest on, in JSON's terms.
     """
 
     stored: Stored
@@ -44,6 +46,7 @@ class Result:
     tables: tuple[Table, ...]
     payoffs: Payoffs
     summary: dict[str, Any]
+    diagnostics: dict[str, Any]
 
 
 def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Progress = lambda _: None) -> Result:
@@ -79,6 +82,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         told(0.6 + 0.3 * done / (len(chosen.ranked) + 1))
         tables += scorer.tables(segment, segments.rows(segment))
     found = payoffs(frame, models.mu)
+    fitted = Fitted(frame, whole, models, choice.chosen, balance, found, tables)
     summary = {
         **_counts(inputs, frame),
         "propensity": frame.kind,
@@ -90,7 +94,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         "segments": chosen.levels,
         "segments_left_out": chosen.left_out,
     }
-    return Result(stored, models, featuriser, tuple(tables), found, summary)
+    return Result(stored, models, featuriser, tuple(tables), found, summary, diagnose(fitted, config))
 
 
 def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:

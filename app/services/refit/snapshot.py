@@ -29,6 +29,7 @@ DECIDING = (
 """Fields of a board's configuration that decide its numbers."""
 
 SAMPLE, FEATURISER, MODEL, PAYOFFS = "sample", "featuriser", "model", "payoffs"
+DIAGNOSTICS = "diagnostics"
 
 
 class Gathered(NamedTuple):
@@ -172,6 +173,7 @@ def _artifacts(snapshot_id: UUID, result: Result) -> Iterator[Artifact]:
         FEATURISER: [result.featuriser] if result.featuriser else [],
         MODEL: [model.to_bytes() for model in result.models.models],
         PAYOFFS: storage.parts(storage.pack_payoffs(result.payoffs)),
+        DIAGNOSTICS: storage.parts(orjson.dumps(result.diagnostics)),
     }
     for kind, pieces in bodies.items():
         for number, body in enumerate(pieces):

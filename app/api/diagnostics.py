@@ -1,0 +1,321 @@
+"""Diagnostics over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import orjson
+from fastapi import Query, Request, Response
+from pydantic import BaseModel
+
+from app.api.conditional import conditional, tag_of
+from app.api.deps import MaybeCaller, PortsOf, ReadableBoard, Work
+from app.api.questions import NOT_MODIFIED
+from app.api.routing import api_router
+from app.services.access import known
+from app.services.diagnostics import diagnostics
+from app.services.refit.snapshot import METHOD
+
+router = api_router(prefix="/v1/boards/{board}/diagnostics", tag="rankings")
+
+Interval = tuple[float, float]
+
+
+class Section(BaseModel):
+    """`ok`, or the code of what is wrong or missing; what cannot be had is null or empty."""
+
+    status: str
+
+
+class BalanceGroup(BaseModel):
+    """An ordered pair; without `right`, the rare pairs of the left item; without either, all pairs."""
+
+    left: str | None
+    right: str | None
+    ordered_pairs: int
+    z: float
+
+
+class BalanceSection(Section):
+    """Σ 1/propensity against the rows, by group: the 200 most conspicuous are listed. Alarm: |z| above `threshold`."""
+
+    threshold: float | None
+    largest_z: float | None
+    groups: int
+    listed: list[BalanceGroup]
+
+
+class Weights(BaseModel):
+    """Votes, what they are worth in equally weighted ones, and the extremes of propensities and weights."""
+
+    votes: int
+    effective_votes: float
+    smallest_propensity: float | None
+    largest_weight: float | None
+
+
+class ItemWeights(Weights):
+    """An item's votes."""
+
+    item: str
+
+
+class PairWeights(Weights):
+    """An unordered pair's votes."""
+
+    first: str
+    second: str
+
+
+class HeavyVote(BaseModel):
+    """A vote with its share of all weights."""
+
+    vote: UUID
+    left: str
+    right: str
+    propensity: float
+    weight: float
+    share: float
+
+
+class AtFloor(BaseModel):
+    """Share of the votes, and of their weights, whose estimated propensity was raised to the floor."""
+
+    votes: float
+    weight: float
+
+
+class OverlapSection(Section):
+    """Of pairs, the 1,000 worth fewest votes are listed; `at_floor` is null where propensities are logged."""
+
+    items: list[ItemWeights]
+    pairs: list[PairWeights]
+    heaviest: list[HeavyVote]
+    at_floor: AtFloor | None
+
+
+class SupportSection(Section):
+    """Unordered pairs with votes, those with votes in both orders, and the groups of items that votes link."""
+
+    pairs: int
+    supported: int
+    both_orders: int
+    components: list[list[str]]
+
+
+class Measure(BaseModel):
+    """A number with its 95% interval, and how many votes or pairs are behind it."""
+
+    value: float
+    standard_error: float
+    interval: Interval
+    size: int
+
+
+class Bin(BaseModel):
+    """Votes of similar predictions."""
+
+    predicted: float
+    observed: float
+    standard_error: float
+    votes: int
+
+
+class OutcomeCalibration(BaseModel):
+    """Predicted and observed frequencies of one outcome; chi-square over the bins that are large enough."""
+
+    outcome: str
+    expected_error: float
+    chi_square: float | None
+    degrees: int
+    p_value: float | None
+    bins: list[Bin]
+
+
+class LearnerSection(Section):
+    """Mean log loss on votes that the models were not fitted to; `base`: the outcomes' shares in the other folds;
+    `classical`: Bradley–Terry by maximum likelihood on them, with constant rates of ties. `worse`: one of them wins.
+    """
+
+    name: str
+    log_loss: float | None
+    base_log_loss: float | None
+    classical_log_loss: float | None
+    gain_over_base: Measure | None
+    gain_over_classical: Measure | None
+    calibration: list[OutcomeCalibration]
+
+
+class PositionSection(Section):
+    """`advantage`: debiased mean over pairs of the share won when shown first less that when shown second;
+    `left_share`: of the decisive votes as counted.
+    """
+
+    advantage: Measure | None
+    left_share: Measure | None
+
+
+class SkewTest(BaseModel):
+    """Chi-square test that log-odds of decisive votes are differences of scores; `skew` is what noise leaves over."""
+
+    statistic: float
+    expected: float
+    degrees: float
+    p_value: float
+    pairs: int
+    skew: float
+
+
+class IntransitivitySection(Section):
+    """Triples with votes on all pairs: cyclic by their mean shares, and `certain`ly so (95%, all together)."""
+
+    seen: int
+    cyclic: int
+    certain: int
+    critical: float
+    share: float | None
+    cycles: list[tuple[str, str, str]]
+    test: SkewTest | None
+
+
+class RuleChange(BaseModel):
+    """A ranking under another rule against that under the board's: the item that moves most, and by how many ranks."""
+
+    rule: str
+    leader: str | None
+    kendall: float | None
+    largest_change: int | None
+    item: str | None
+
+
+class ItemRanks(BaseModel):
+    """An item's rank under each rule."""
+
+    item: str
+    ranks: dict[str, int]
+
+
+class EstimandSensitivity(BaseModel):
+    """Debiased ranks of one estimand."""
+
+    estimand: str
+    rules: list[RuleChange]
+    items: list[ItemRanks]
+
+
+class SensitivitySection(Section):
+    """Ranks where outcomes that favour nobody are credited in other ways, from the same models."""
+
+    rules: list[str]
+    estimands: list[EstimandSensitivity]
+
+
+class ItemRates(BaseModel):
+    """Shares of an item's votes."""
+
+    item: str
+    votes: int
+    rates: dict[str, float] | None
+
+
+class OutcomesSection(Section):
+    """How often outcomes that favour nobody come up."""
+
+    outcomes: list[str]
+    rates: dict[str, float] | None
+    items: list[ItemRates]
+
+
+class Taste(BaseModel):
+    """Standard deviations among voters beyond chance."""
+
+    agreement: float
+    side: float
+
+
+class VoterRow(BaseModel):
+    """`agreement`: 1 like the votes on the whole, 0 at random, −1 the wrong way round; `side`: lean to the left."""
+
+    voter: str | None
+    votes: int
+    agreement: float
+    agreement_z: float
+    side: float
+    side_z: float
+    p_value: float
+    flagged: bool
+
+
+class VotersSection(Section):
+    """Voters against the model; of those flagged, an expected 5% at most are ordinary. At most 50 are listed."""
+
+    least_votes: int
+    false_discoveries: float
+    judged: int
+    flagged: int
+    taste: Taste | None
+    listed: list[VoterRow]
+
+
+class ItemDrift(BaseModel):
+    """Change of the share won beyond what the model expects; `p_value` counts all items."""
+
+    item: str
+    change: float | None
+    standard_error: float | None
+    p_value: float | None
+    beyond_noise: bool
+
+
+class DriftSection(Section):
+    """Votes from after `since` against those before."""
+
+    since: datetime | None
+    drifting: int
+    items: list[ItemDrift]
+
+
+class Diagnostics(BaseModel):
+    """What a board's rankings rest on. Sections are null before the first snapshot."""
+
+    board: str
+    status: str
+    spec: str
+    snapshot: UUID | None
+    computed_at: datetime | None
+    votes_through: datetime | None
+    votes: int
+    rows: int
+    balance: BalanceSection | None
+    overlap: OverlapSection | None
+    support: SupportSection | None
+    learner: LearnerSection | None
+    position: PositionSection | None
+    intransitivity: IntransitivitySection | None
+    sensitivity: SensitivitySection | None
+    outcomes: OutcomesSection | None
+    voters: VotersSection | None
+    drift: DriftSection | None
+
+
+@router.get("", response_model=Diagnostics, responses=NOT_MODIFIED)
+def read_diagnostics(
+    board: ReadableBoard,
+    work: Work,
+    ports: PortsOf,
+    request: Request,
+    caller: MaybeCaller,
+    raw_voters: Annotated[bool, Query(description="voters as they were sent; needs scope `admin`")] = False,
+) -> Response:
+    """What the newest snapshot's rankings rest on. Voters are named as in exports."""
+    if raw_voters:
+        known(caller).require("admin", board.id)
+    head = work.snapshots.head(board.id)
+    key = ("diagnostics", board.id, head.snapshot_id, raw_voters)
+
+    def make() -> bytes:
+        return orjson.dumps(diagnostics(work, board, snapshot_id=head.snapshot_id, raw_voters=raw_voters))
+
+    return conditional(request, board, tag_of(METHOD, key), lambda: ports.rendered.get(key, make))
