@@ -43,7 +43,11 @@ class Question(BaseModel):
 
 
 class Answered(BaseModel):
-    """The question and what is behind the answer. `rule` credits each outcome to the left and to the right item."""
+    """The question and what is behind the answer. `rule` credits each outcome to the left and to the right item.
+
+    `rows_used` of the `rows` were drawn to average mu of all pairs over, the same ones every time; on most boards it is
+    all of them.
+    """
 
     board: str
     estimand: str
@@ -64,6 +68,7 @@ class Answered(BaseModel):
     votes_pending: int
     votes_excluded: dict[str, int]
     rows: int
+    rows_used: int
     contexts: int
     propensity: str | None
     note: str | None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from app.stats.debias import thinning
 from tests.api.conftest import BoardCaller, problem
 from tests.refitting import FEATURES, Bench, ballots, features_of
 
@@ -78,6 +79,30 @@ def test_battle_boards(make_board: Callable[..., BoardCaller], bench: Bench, clu
     lines = export(board, f"influence={estimand}")
     assert len(lines) == 200
     agree(board, lines, f"estimand={estimand}")
+
+
+@pytest.mark.parametrize(("cluster", "estimand", "lines"), [("both", "bt", 200), ("context", "rc", 90)])
+def test_large_boards(
+    make_board: Callable[..., BoardCaller],
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    cluster: str,
+    estimand: str,
+    lines: int,
+) -> None:
+    """Where mu of all pairs is averaged over a draw of rows, answers say over how many, and lines give the score."""
+    monkeypatch.setattr(thinning, "LEAST_ROWS", 90)
+    monkeypatch.setattr(thinning, "PAIRS", 0)
+    board = make_board(items=ITEMS, features=FEATURES, cluster=cluster)
+    board.batch(*ballots(ITEMS, 200, seed=1, contexts=120, voters=20))
+    bench.refit(board.slug)
+    written = export(board, f"influence={estimand}")
+    assert len(written) == lines
+    agree(board, written, f"estimand={estimand}")
+    document = board("GET", f"/rankings?estimand={estimand}").json()
+    assert (document["rows"], document["rows_used"]) == (200, 90)
+    assert board("GET", "/pairs").json()["rows_used"] == 90
 
 
 @pytest.mark.parametrize(("cluster", "estimand"), [("context", "bt"), ("voter", "rc"), ("both", "bt")])

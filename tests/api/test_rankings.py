@@ -83,6 +83,7 @@ def test_counts_say_what_is_behind_a_ranking(voted: BoardCaller) -> None:
     voted.batch(*ballots(ITEMS, 3, seed=9))
     document = rankings(voted)
     assert (document["votes"], document["rows"], document["votes_pending"]) == (600, 600, 3)
+    assert document["rows_used"] == 600
     assert document["contexts"] == len({v["context"]["id"] for v in ballots(ITEMS, 600, seed=1, contexts=300)})
     assert document["propensity"] == "logged"
     assert document["rule"] == {"left": [1, 0], "right": [0, 1], "tie": [0.5, 0.5], "both_bad": [0.5, 0.5]}

@@ -40,6 +40,7 @@ def about(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict
         "votes": snapshot.summary["votes"] if query.whole else standings.votes,
         "votes_excluded": snapshot.summary["votes_excluded"],
         "rows": standings.n_rows,
+        "rows_used": standings.rows_used,
         "contexts": standings.contexts,
         "propensity": snapshot.summary["propensity"],
         "note": PLUGIN_NOTE if query.estimator == "plugin" else None,
@@ -49,5 +50,5 @@ def about(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict
 def nothing(spec: str) -> dict[str, Any]:
     """The same of a board without a snapshot."""
     unknown = dict.fromkeys(("snapshot", "computed_at", "votes_through", "propensity", "note"))
-    counts = {"votes": 0, "votes_excluded": {}, "rows": 0, "contexts": 0}
+    counts = {"votes": 0, "votes_excluded": {}, "rows": 0, "rows_used": 0, "contexts": 0}
     return {"status": "pending", "spec": spec, **unknown, **counts}

@@ -26,6 +26,7 @@ class Standings:
     value : (d,) scores.
     covariance : (d, d), None where there is no valid interval.
     n_rows, contexts : behind the scores.
+    rows_used : rows that mu of all pairs was averaged over.
     standing : a row of `item`, `votes`, `effective_votes`, `unsupported`, `status` for each active item.
     retired : last `score` and `standard_error` of items that can no longer be drawn.
     """
@@ -36,6 +37,7 @@ class Standings:
     value: Floats
     covariance: Floats | None
     n_rows: int
+    rows_used: int
     contexts: int
     standing: Sequence[Mapping[str, Any]]
     retired: Mapping[str, Mapping[str, Any]]
@@ -63,6 +65,7 @@ def without_scores(standings: Standings, status: str, *, keep_counts: bool) -> S
         value=np.zeros(0),
         covariance=None,
         n_rows=standings.n_rows if keep_counts else 0,
+        rows_used=standings.rows_used if keep_counts else 0,
         contexts=standings.contexts if keep_counts else 0,
         standing=[{**row, **unknown, "status": status} for row in standings.standing],
         retired={},
@@ -84,6 +87,7 @@ def of_scores(scores: Sequence[Score], pairs: str) -> Standings | None:
         value=np.array(score.value, dtype=np.float64),
         covariance=covariance,
         n_rows=score.n_rows,
+        rows_used=score.details.get("rows_used", score.n_rows),
         contexts=score.details["contexts"],
         standing=score.details["standing"],
         retired=score.details["retired"],
@@ -101,6 +105,7 @@ def of_table(tables: Sequence[Table], pairs: str, names: Sequence[str]) -> Stand
         value=table.value,
         covariance=table.covariance,
         n_rows=table.n_rows,
+        rows_used=table.rows_used,
         contexts=table.contexts,
         standing=standing_rows(table, names),
         retired={},

@@ -14,7 +14,7 @@ from app.stats.debias.support import support_of
 from app.stats.gars import Graph
 from app.stats.types import Floats, Ints, Sample
 
-WORK = 3e10
+WORK = 2e10
 """Rows × K³ that the covariances may cost; beyond it a seeded draw of rows speaks for all."""
 SEED = 20260121
 
@@ -69,14 +69,14 @@ def payoffs(frame: Frame, mu: CrossFit) -> Payoffs:
     share = np.full((whole.n_items, whole.n_items), np.nan)
     error = share.copy()
     if whole.n_items > 1 and len(whole.votes):
-        sample = _affordable(frame, whole)
-        graph = _seen(whole)
+        sample, graph = _affordable(frame, whole), _seen(whole)
         targets = {item: Target(Against(item), graph) for item in range(whole.n_items)}
-        for item, result in one_step(sample, mu, targets, clustering=frame.clustering).items():
+        results = one_step(sample, mu, targets, clustering=frame.clustering)
+        for item, result in results.items():
             rivals = graph.edges[item]
             share[item, rivals] = result.estimate.value[rivals]
             error[item, rivals] = result.estimate.standard_error[rivals]
-        return Payoffs(share, error, counts, sample.n_rows)
+        return Payoffs(share, error, counts, results[0].rows_used)
     return Payoffs(share, error, counts, whole.n_rows)
 
 

@@ -141,6 +141,7 @@ def _score(snapshot_id: UUID, table: Table, names: Sequence[str], retired: Mappi
         details={
             "auto": table.auto,
             "contexts": table.contexts,
+            "rows_used": table.rows_used,
             "standing": standing_rows(table, names),
             "retired": retired.get(repr((estimand, estimator, segment)), {}),
         },

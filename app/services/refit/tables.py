@@ -59,6 +59,7 @@ class Table:
     ranked : (d,) positions, among the board's items, of those with a score.
     value, covariance : (d,) and (d, d); without valid intervals the covariance is None.
     n_rows, contexts : rows and distinct contexts behind it.
+    rows_used : rows that mu of all pairs was averaged over, fewer than `n_rows` on large boards.
     standing : of all K items.
     auto : the mode that `pairs=auto` takes for this estimand.
     """
@@ -72,6 +73,7 @@ class Table:
     value: Floats
     covariance: Floats | None
     n_rows: int
+    rows_used: int
     contexts: int
     standing: Standing
     auto: str
