@@ -16,7 +16,6 @@ from app.api import (
     boards,
     comparisons,
     contexts,
-    diagnostics,
     exclusions,
     exports,
     items,
@@ -36,6 +35,7 @@ from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.db.engine import open_engine, open_sessions
 from app.queue import CeleryQueue, Queue, open_celery
+from app.services.estimands import register
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 from app.settings import Settings, load_settings
@@ -53,7 +53,6 @@ ROUTERS = (
     rankings,
     comparisons,
     top,
-    diagnostics,
     jobs,
     keys,
     operations,
@@ -72,6 +71,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         log_to_stderr(settings.server.log_level)
     if settings.database.url is None or settings.redis.url is None:
         raise ValueError("the API needs the URLs of a database and of Redis")
+    register(settings.estimands.registered)
     # Many requests share the cores: a second thread for one small matrix only gets in the way.
     threadpool_limits(1)
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)

@@ -8,11 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.domain.estimands import BUILT_IN
+from app.stats.errors import InvalidInput
+from app.stats.gars import CustomEstimand, custom
 
 
 class SettingsError(Exception):
@@ -35,6 +40,46 @@ def default_data() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "orthorank"
 
 
+def custom_estimands(text: str) -> tuple[CustomEstimand, ...]:
+    """The functions of a list `package.module:function,…` as estimands called by the functions' names.
+
+    Raises
+    ------
+    ValueError
+        for what cannot be imported, is no score of items, or has a name that is taken.
+    """
+    places = [place.strip() for place in text.split(",") if place.strip()]
+    found = tuple(_custom_estimand(place) for place in places)
+    names = [*BUILT_IN, *(each.name for each in found)]
+    taken = sorted({name for name in names if names.count(name) > 1})
+    if taken:
+        raise ValueError(f"two estimands are called {taken[0]!r}")
+    return found
+
+
+def _custom_estimand(place: str) -> CustomEstimand:
+    module, _, name = place.partition(":")
+    if not module or not name.isidentifier():
+        raise ValueError(f"{place!r} is not written as package.module:function")
+    try:
+        function = getattr(import_module(module), name)
+    except Exception as error:
+        # Whatever the module does as it is imported, the start ends with a message.
+        raise ValueError(f"{place} cannot be imported: {error}") from error
+    if not callable(function):
+        raise ValueError(f"{place} is no function")
+    try:
+        return custom(name, function)
+    except InvalidInput as error:
+        raise ValueError(str(error)) from error
+
+
+def _checked_estimands(text: str) -> str:
+    custom_estimands(text)
+    return text
+
+
+EstimandNames = Annotated[str, AfterValidator(_checked_estimands)]
 PostgresUrl = Annotated[str, AfterValidator(_scheme("postgresql", "postgres"))]
 RedisUrl = Annotated[str, AfterValidator(_scheme("redis", "rediss", "unix"))]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -75,6 +120,19 @@ class StorageSettings(BaseSettings):
     data: Path = Field(default_factory=default_data, description="state folder of `orthorank up`")
 
 
+class EstimandSettings(BaseSettings):
+    """Estimands that this installation adds to the built-in ones."""
+
+    model_config = SettingsConfigDict(env_prefix="ORTHORANK_", frozen=True, env_ignore_empty=True)
+
+    estimands: EstimandNames = Field(default="", description="estimands of your own: `package.module:function`, …")
+
+    @property
+    def registered(self) -> tuple[CustomEstimand, ...]:
+        """What is named, in that order, tried and with a Jacobian."""
+        return custom_estimands(self.estimands)
+
+
 class LimitSettings(BaseSettings):
     """What one key may ask for."""
 
@@ -103,6 +161,7 @@ class Settings:
     storage: StorageSettings
     limits: LimitSettings
     worker: WorkerSettings
+    estimands: EstimandSettings
 
 
 CONCERNS: dict[str, type[BaseSettings]] = {
@@ -112,6 +171,7 @@ CONCERNS: dict[str, type[BaseSettings]] = {
     "storage": StorageSettings,
     "limits": LimitSettings,
     "worker": WorkerSettings,
+    "estimands": EstimandSettings,
 }
 
 

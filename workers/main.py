@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import Celery
 
 from app.queue import QUICK, SLOW, open_celery
+from app.services.estimands import register
 from app.settings import Settings
 from workers.refit import install
 
@@ -21,6 +22,7 @@ def create_worker(settings: Settings) -> Celery:
     """
     if settings.redis.url is None:
         raise ValueError("a worker needs the URL of Redis")
+    register(settings.estimands.registered)
     celery = open_celery(settings.redis.url)
     celery.conf.update(worker_prefetch_multiplier=1, worker_hijack_root_logger=False, worker_redirect_stdouts=False)
     install(celery, settings)

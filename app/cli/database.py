@@ -12,12 +12,14 @@ from app.cli.options import database_url
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import DomainError
+from app.services.estimands import register
 from app.settings import Settings
 
 
 @contextmanager
 def units_of_work(settings: Settings) -> Iterator[partial[UnitOfWork]]:
     """Open units of work on the database of connected settings, and let its connections go at the end."""
+    register(settings.estimands.registered)
     engine = open_engine(database_url(settings))
     try:
         yield partial(UnitOfWork, open_sessions(engine))

@@ -110,8 +110,9 @@ class BoardConfig:
 
     @property
     def named_estimands(self) -> tuple[Estimand, ...]:
-        """The variants that the board adds to the built-in estimands."""
-        return tuple(entry for entry in self.estimands if isinstance(entry, Estimand))
+        """What the board adds to the built-in estimands: variants, and registered ones, also those by name alone."""
+        added = [entry for entry in self.estimands if entry not in BUILT_IN]
+        return tuple(Estimand(name=each, kind=each) if isinstance(each, str) else each for each in added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

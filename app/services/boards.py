@@ -11,10 +11,12 @@ from app.domain.boards import DRAFT, Board, BoardDraft, check_change, config_of,
 from app.domain.errors import Conflict, Invalid, Missing
 from app.domain.keys import Caller
 from app.domain.parsing import parse
+from app.services.estimands import check_registered
 
 
 def create(uow: UnitOfWork, draft: BoardDraft) -> Board:
     """Create a board and commit."""
+    check_registered(config_of(draft))
     title = draft.slug if draft.title is None else draft.title
     board = uow.boards.add(draft.slug, title, draft.public, config_of(draft))
     if board is None:
@@ -47,6 +49,8 @@ def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any]) -> Board:
         raise Invalid("slug-fixed", "a board keeps its slug", path="slug", expected=slug, got=patch["slug"])
     draft = parse(DRAFT, merge({**public_document(board)}, {**patch, "slug": slug}))
     config = config_of(draft)
+    if config.estimands != board.config.estimands:
+        check_registered(config)
     votes, contexts = uow.boards.has_votes(board.id), uow.boards.has_contexts(board.id)
     check_change(board.config, config, has_votes=votes, has_contexts=contexts)
     title = slug if draft.title is None else draft.title

@@ -69,3 +69,26 @@ def test_an_ordinary_user_gets_the_data_folder_of_the_session(monkeypatch: pytes
     assert settings.default_data() == Path("/home/ada/.local/share/orthorank")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert settings.default_data() == Path("/var/lib/orthorank")
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("tests.own_estimands", "not written as package.module:function"),
+        ("tests.nowhere:spread", "tests.nowhere:spread cannot be imported: No module named 'tests.nowhere'"),
+        ("tests.own_estimands:missing", "cannot be imported"),
+        ("tests.own_estimands:NOT_A_FUNCTION", "is no function"),
+        ("tests.own_estimands:of_no_shape", "expected 2 real scores"),
+        ("tests.own_estimands:spread,tests.own_estimands:spread", "two estimands are called 'spread'"),
+    ],
+)
+def test_an_estimand_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, value: str, complaint: str) -> None:
+    monkeypatch.setenv("ORTHORANK_ESTIMANDS", value)
+    with pytest.raises(settings.SettingsError, match="ORTHORANK_ESTIMANDS") as caught:
+        settings.load_settings()
+    assert complaint in str(caught.value)
+
+
+def test_estimands_are_named_after_their_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORTHORANK_ESTIMANDS", "tests.own_estimands:spread, tests.own_estimands:beaten")
+    assert [each.name for each in settings.load_settings().estimands.registered] == ["spread", "beaten"]

@@ -25,6 +25,7 @@ from app.stats.types import Bools, Ints, Sample
 def check_influence(work: UnitOfWork, board: Board, query: RankingQuery) -> None:
     """Refuse what `influence` could not write."""
     check(query, board.config)
+    estimand_named(query.estimand, board.config)
     snapshot = work.snapshots.newest(board.id)
     if snapshot is None:
         raise Conflict("no-snapshot", "the board has no snapshot yet: refit it first")

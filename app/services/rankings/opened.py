@@ -17,6 +17,7 @@ from app.services.refit.fitting import FoldModels
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.snapshot import MODEL, SAMPLE
 from app.services.refit.storage import Stored
+from app.stats.errors import InvalidInput
 from app.stats.gars import Estimand
 
 MOST_ROWS = 500_000
@@ -84,5 +85,8 @@ def check_size(snapshot: Snapshot) -> None:
 
 
 def estimand_named(name: str, config: BoardConfig) -> Estimand:
-    """The board's estimand of this name, which is one it serves."""
-    return next(each for each in estimands_of(config) if each.name == name)
+    """The board's estimand of this name, which is one it serves; refused where it is not registered any more."""
+    try:
+        return next(each for each in estimands_of(config) if each.name == name)
+    except InvalidInput as error:
+        raise Invalid("estimand-not-registered", str(error), path="estimand", got=name) from error

@@ -71,6 +71,9 @@ def check(query: RankingQuery, config: BoardConfig) -> None:
     if query.estimator == "classical" and query.estimand != "bt":
         detail = f"the classical estimator exists for bt, not for {query.estimand}"
         raise refusal("estimator", detail, "estimand=bt", query.estimand)
+    if query.pairs == "observed" and kinds[query.estimand] not in BUILT_IN:
+        detail = f"{query.estimand} is a function of the shares of all pairs: it has no meaning on some of them"
+        raise refusal("pairs", detail, ["auto", "all"], query.pairs)
     if query.scale == "elo" and kinds[query.estimand] != "bt":
         raise refusal("scale", "only Bradley-Terry scores have an Elo scale", "natural", query.scale)
     if query.since is not None and query.until is not None and query.since >= query.until:

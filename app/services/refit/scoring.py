@@ -11,6 +11,7 @@ import numpy as np
 
 from app.domain.boards import BoardConfig
 from app.domain.estimands import Estimand as Named
+from app.services.estimands import registered
 from app.services.refit.frame import Frame
 from app.services.refit.tables import ItemStatus, Table, Tally
 from app.stats.classical import BradleyTerryFit, clustered, count_cells, fit_bradley_terry
@@ -27,7 +28,7 @@ PLUGIN = "plugin"
 
 
 def estimands_of(config: BoardConfig) -> tuple[Estimand, ...]:
-    """The built-in estimands and the board's own variants."""
+    """The built-in estimands and the board's own; see `registered` for what is raised."""
     return (*BUILT_IN, *(_variant(named) for named in config.named_estimands))
 
 
@@ -43,6 +44,8 @@ def _variant(named: Named) -> Estimand:
             return Threshold(name=named.name) if named.temperature is None else Threshold(named.temperature, named.name)
         case "robust":
             return Robust(name=named.name) if named.temperature is None else Robust(named.temperature, named.name)
+        case kind:
+            return registered(kind, named.name)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from app.stats.debias.clusters import Clustering
 from app.stats.debias.layout import Layout
 from app.stats.debias.one_step import CrossFit, OneStep, Target, checked_layout, one_step
 from app.stats.debias.support import Pairs, Support, SupportStatus, automatic_pairs, support_of, support_statuses
-from app.stats.gars import Estimand, unsupported_shares
+from app.stats.gars import Estimand, needs_every_pair, unsupported_shares
 from app.stats.types import Floats, Sample
 
 # Patterns that the unsupported share is averaged over, at most, and the K³ numbers that may cost.
@@ -26,7 +26,8 @@ class Scores:
     Parameters
     ----------
     every : on all pairs (`pairs=all`).
-    observed : on the supported pairs (`pairs=observed`); the same object where the graphs agree.
+    observed : on the supported pairs (`pairs=observed`); the same object where the graphs agree, and where the
+        estimand needs every pair.
     unsupported : (K,) share of the item's Jacobian mass on pairs without support, 1 outside the ranked component.
     support : the pairs of the sample.
     """
@@ -39,7 +40,7 @@ class Scores:
     @property
     def auto(self) -> Pairs:
         """The mode that `pairs=auto` takes."""
-        return automatic_pairs(self.unsupported)
+        return "all" if self.observed is self.every else automatic_pairs(self.unsupported)
 
     def of(self, pairs: Pairs) -> OneStep:
         """The result in one mode."""
@@ -69,14 +70,20 @@ def estimate(
         Without rows, or with a propensity outside (0, 1].
     """
     support = support_of(sample)
-    modes: tuple[Pairs, ...] = ("all",) if support.is_complete else ("all", "observed")
-    targets = {(each.name, mode): Target(each, support.graph(mode)) for each in estimands for mode in modes}
+    targets = {
+        (each.name, mode): Target(each, support.graph(mode)) for each in estimands for mode in _modes(each, support)
+    }
     results = one_step(sample, mu, targets, clustering=clustering)
     shares = _unsupported(sample, mu, [targets[each.name, "all"] for each in estimands], support=support, seed=seed)
     return {
-        each.name: Scores(results[each.name, "all"], results[each.name, modes[-1]], share, support)
+        each.name: Scores(results[each.name, "all"], results[each.name, _modes(each, support)[-1]], share, support)
         for each, share in zip(estimands, shares, strict=True)
     }
+
+
+def _modes(estimand: Estimand, support: Support) -> tuple[Pairs, ...]:
+    """On which graphs the estimand differs, and has a meaning."""
+    return ("all",) if support.is_complete or needs_every_pair(estimand) else ("all", "observed")
 
 
 def _unsupported(sample: Sample, mu: CrossFit, targets: list[Target], *, support: Support, seed: int) -> list[Floats]:

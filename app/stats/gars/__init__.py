@@ -3,6 +3,7 @@
 from app.stats.errors import InvalidInput
 from app.stats.gars.borda import Borda
 from app.stats.gars.bradley_terry import BradleyTerry
+from app.stats.gars.custom import CustomEstimand, custom, needs_every_pair
 from app.stats.gars.estimand import Estimand, PairwiseEstimand, RivalMean, ShareEstimand
 from app.stats.gars.graph import Graph, components
 from app.stats.gars.quadratic import outer, quadratic
@@ -16,6 +17,7 @@ __all__ = [
     "BUILT_IN",
     "Borda",
     "BradleyTerry",
+    "CustomEstimand",
     "Estimand",
     "Graph",
     "PairwiseEstimand",
@@ -25,7 +27,9 @@ __all__ = [
     "ShareEstimand",
     "Threshold",
     "components",
+    "custom",
     "estimand",
+    "needs_every_pair",
     "outer",
     "quadratic",
     "unsupported_shares",
