@@ -68,6 +68,12 @@ class Refitting:
     seconds: whole(1, 31_536_000) = 3600  # type: ignore[valid-type]
 
 
+_LEARNER = (
+    "davidson: linear and boosted utilities of the items; lightgbm: DMLRank's classifier, tuned by cross-validation; "
+    "auto: the one that predicts votes of other folds better"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardConfig:
     """Everything a board decides about its data and its scores."""
@@ -82,7 +88,7 @@ class BoardConfig:
     features: Annotated[tuple[Feature, ...], Field(max_length=500)] = ()
     segments: Annotated[tuple[Label, ...], Field(max_length=50)] = ()
     propensity: Literal["auto", "logged", "estimated", "estimated-lightgbm"] = "auto"
-    learner: Literal["davidson", "lightgbm", "auto"] = "davidson"
+    learner: Annotated[Literal["davidson", "lightgbm", "auto"], Field(description=_LEARNER)] = "davidson"
     folds: whole(2, 50) = 5  # type: ignore[valid-type]
     estimands: Annotated[tuple[Label | Estimand, ...], Field(max_length=50)] = ("borda", "bt", "rc")
     acquisition: Acquisition = field(default_factory=Acquisition)
