@@ -18,6 +18,8 @@ from app.stats.scaling import Scaling
 from app.stats.types import Covariates, Floats, Ints
 
 KIND = "davidson"
+PAIRS_AT_ONCE = 16_384
+"""Pairs put together at a time: what a core's cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,16 @@ class DavidsonModel:
         """(u, K, K, C) category probabilities of every ordered pair; the diagonal carries no meaning."""
         design = self.scaling.design(x.x)
         utility = design @ self.utilities.theta.T + self.utility_trees.all_scores(x.x)
-        difference = utility[:, :, None] - utility[:, None, :] + self.utilities.position
-        difference += self.pairs.everywhere(design)
-        if x.margins is not None:
-            difference += np.where(np.isnan(x.margins), 0.0, x.margins) @ self.utilities.judges
         level = design @ self.levels.tau.T + self.level_trees.all_scores(x.x)
-        items = self.levels.items[:, :, None] + self.levels.items[:, None, :]
-        return self._shares(difference, [level[:, f, None, None] + pair for f, pair in enumerate(items)])
+        size = utility.shape[1]
+        found = np.empty((len(x), size, size, self.categories.n_categories))
+        step = max(1, PAIRS_AT_ONCE // size**2)
+        for rows in (slice(start, start + step) for start in range(0, len(x), step)):
+            fixed = self.pairs.everywhere(design[rows])
+            if x.margins is not None:
+                fixed += x.margins[rows] @ self.utilities.judges
+            found[rows] = self._everywhere(utility[rows], level[rows], fixed)
+        return found
 
     def probabilities_at(self, x: Covariates, left: Ints, right: Ints) -> Floats:
         """(m, C) for one ordered pair per covariate row."""
@@ -93,6 +98,13 @@ class DavidsonModel:
             rows = np.flatnonzero(item == index)
             utility[rows] += self.utility_trees.scores(int(index), x[rows])
         return utility
+
+    def _everywhere(self, utility: Floats, level: Floats, fixed: Floats) -> Floats:
+        """(u, K, K, C) of utilities (u, K), levels (u, F) and what else is added to D (u, K, K)."""
+        difference = utility[:, :, None] - utility[:, None, :] + self.utilities.position
+        difference += fixed
+        items = self.levels.items[:, :, None] + self.levels.items[:, None, :]
+        return self._shares(difference, [level[:, f, None, None] + pair for f, pair in enumerate(items)])
 
     def _shares(self, difference: Floats, levels: list[Floats]) -> Floats:
         """Softmax over the categories, which become the last axis."""
