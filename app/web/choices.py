@@ -95,9 +95,9 @@ def _values(name: str, settled: Mapping[str, str], menu: Menu) -> list[str]:
     matching = _matching(name, settled, menu.combinations)
     match name:
         case "interval":
-            return [] if settled["estimator"] == "plugin" else list(menu.intervals)
+            return [] if settled["estimator"] in words.WITHOUT_INTERVAL else list(menu.intervals)
         case "level":
-            return [] if settled["estimator"] == "plugin" else list(LEVELS)
+            return [] if settled["estimator"] in words.WITHOUT_INTERVAL else list(LEVELS)
         case "scale":
             return ["natural", "elo"] if settled["estimand"] in menu.elo else ["natural"]
         case "pairs":

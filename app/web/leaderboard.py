@@ -162,8 +162,8 @@ def _meaning(settled: Mapping[str, str], pairs: str) -> str:
 
 
 def _interval_meaning(settled: Mapping[str, str]) -> str:
-    if settled["estimator"] == "plugin":
-        return "The plug-in estimator has no valid interval."
+    if settled["estimator"] in words.WITHOUT_INTERVAL:
+        return "This estimator has no valid interval."
     meaning = words.INTERVAL_MEANING.get(settled["interval"], "").format(level=f"{float(settled['level']):.0%}")
     return f"Bars: {meaning}." if meaning else ""
 

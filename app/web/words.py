@@ -75,9 +75,10 @@ ESTIMATORS: Mapping[str, str] = MappingProxyType(
         "plugin": "Plug-in (no valid interval)",
         "restricted": "Restricted Bradley–Terry",
         "classical": "Classical fit",
-        "contextual-bt": "Contextual Bradley–Terry",
+        "contextual-bt": "Contextual Bradley–Terry (no valid interval)",
     }
 )
+WITHOUT_INTERVAL = ("plugin", "contextual-bt")
 
 PAIRS: Mapping[str, str] = MappingProxyType({"auto": "Automatic", "all": "All pairs", "observed": "Observed pairs"})
 

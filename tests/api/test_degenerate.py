@@ -27,7 +27,8 @@ def answers(board: BoardCaller) -> Iterator[dict[str, Any]]:
     """Every ranking of the board: none fails, and none holds what is no number."""
     queries = [f"estimand={e}&pairs={p}" for e in ESTIMANDS for p in ("auto", "all", "observed")]
     queries += [f"estimator=plugin&estimand={e}" for e in ESTIMANDS]
-    for query in [*queries, "estimator=classical", "scale=elo", "from=2001-01-01T00:00:00Z"]:
+    queries += [f"estimator={e}" for e in ("classical", "restricted", "contextual-bt")]
+    for query in [*queries, "scale=elo", "from=2001-01-01T00:00:00Z"]:
         answer = board("GET", f"/rankings?{query}")
         assert answer.status_code == 200, (query, answer.text)
         yield strict(answer.text)

@@ -165,7 +165,7 @@ def test_plug_in_scores_have_no_interval(ranked: BoardCaller) -> None:
     ("query", "code"),
     [
         ("estimand=elo2", "bad-estimand"),
-        ("estimator=restricted", "bad-estimator"),
+        ("estimator=bayesian", "bad-estimator"),
         ("estimator=classical&estimand=rc", "bad-estimator"),
         ("interval=bootstrap", "bad-interval"),
         ("level=1", "bad-level"),

@@ -157,14 +157,18 @@ def test_believing_the_model_narrows_intervals_when_it_holds() -> None:
     assert 0.84 < traces[0] / traces[1] < 0.95
 
 
-def test_items_apart_have_no_score() -> None:
+def test_items_apart_have_no_score_and_no_say() -> None:
     case = random_case(np.random.default_rng(1), n_items=5, n_rows=80)
-    together = (case.sample.votes.left < 3) == (case.sample.votes.right < 3)
-    sample = replace(case.sample, votes=case.sample.votes.take(together))
-    result = restricted(sample, case.mu, pair_frequencies(sample, unit="context"), clustering=CLUSTERING)
-    assert result.items.tolist() == [0, 1, 2]
+    votes, ranked = case.sample.votes, [0, 1, 3]
+    first, second = np.isin(votes.left, ranked), np.isin(votes.right, ranked)
+    sample = replace(case.sample, votes=votes.take(first == second))
+    policy = pair_frequencies(sample, unit="context")
+    result = restricted(sample, case.mu, policy, clustering=CLUSTERING)
+    assert result.items.tolist() == ranked
     assert abs(result.estimate.value.sum()) < 1e-12
     assert (np.diagonal(result.estimate.covariance) > 0).all()
+    alone = restricted(replace(sample, votes=votes.take(first & second)), case.mu, policy, clustering=CLUSTERING)
+    np.testing.assert_allclose(result.estimate.value, alone.estimate.value, atol=1e-12)
 
 
 def test_graded_verdicts_count_by_their_side() -> None:

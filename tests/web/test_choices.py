@@ -42,9 +42,12 @@ def test_an_elo_scale_is_offered_where_it_exists() -> None:
     assert "scale" not in {c.name for c in choices(settle({"estimand": "borda", "scale": "elo"}, MENU), MENU)}
 
 
-def test_the_plug_in_offers_no_interval() -> None:
-    offered = {c.name for c in choices(settle({"estimator": "plugin"}, MENU), MENU)}
-    assert not offered & {"interval", "level"}
+def test_models_alone_offer_no_interval() -> None:
+    for estimator in ("plugin", "contextual-bt"):
+        offered = {c.name for c in choices(settle({"estimator": estimator}, MENU), MENU)}
+        assert not offered & {"interval", "level"}
+    offered = {c.name for c in choices(settle({"estimator": "restricted"}, MENU), MENU)}
+    assert offered >= {"interval", "level"}
 
 
 def test_a_selector_with_one_option_is_left_out() -> None:

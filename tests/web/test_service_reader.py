@@ -51,7 +51,11 @@ def test_a_ranked_board_shows_titles_escaped_and_the_api_s_numbers(client: TestC
 
 
 def test_every_choice_that_the_selectors_offer_is_answered(client: TestClient, ranked: str) -> None:
-    for query in ("estimand=rc&estimator=plugin", "estimator=classical&scale=elo", "segment=lang:de&interval=marginal"):
+    more = ("estimator=restricted&segment=lang:de", "estimator=contextual-bt&scale=elo")
+    for query in (
+        *("estimand=rc&estimator=plugin", "estimator=classical&scale=elo", "segment=lang:de&interval=marginal"),
+        *more,
+    ):
         page = client.get(f"/boards/{ranked}/leaderboard?{query}")
         assert page.status_code == 200
         for part in query.split("&"):

@@ -78,7 +78,7 @@ def _computed(work: UnitOfWork, board: Board, query: RankingQuery, opener: Opene
     rows = _rows(opened, query)
     if not query.windowed and rows[opened.stored.frame.sample.votes.row].sum() < LEAST_SEGMENT:
         return _without(work, query, snapshot)
-    scorer = opened.scorer(estimand_named(query.estimand, board.config))
+    scorer = opened.scorer(estimand_named(query.estimand, board.config), estimator=query.estimator)
     tables = list(scorer.tables(query.segment or "", rows))
     wanted = [table for table in tables if table.estimator == query.estimator] or tables
     found = of_table(wanted, query.pairs, opened.stored.frame.items)

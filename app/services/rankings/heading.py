@@ -9,7 +9,12 @@ from app.domain.boards import Board
 from app.services.rankings.query import RankingQuery
 from app.services.rankings.standings import Standings
 
-PLUGIN_NOTE = "plug-in scores have no valid interval: they inherit the outcome model's bias"
+NOTES = {
+    "plugin": "plug-in scores have no valid interval: they inherit the outcome model's bias",
+    "restricted": "valid where a Bradley-Terry model of the decisive votes holds in every context",
+    "contextual-bt": "no valid interval: utilities are taken for linear in the features, and a ridge biases them",
+}
+"""What an estimator's scores rest on."""
 
 
 def heading(board: Board, query: RankingQuery) -> dict[str, Any]:
@@ -43,7 +48,7 @@ def about(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict
         "rows_used": standings.rows_used,
         "contexts": standings.contexts,
         "propensity": snapshot.summary["propensity"],
-        "note": PLUGIN_NOTE if query.estimator == "plugin" else None,
+        "note": NOTES.get(query.estimator),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from app.domain.errors import Invalid, Missing
 from app.learners import load_model
 from app.services.refit import storage
 from app.services.refit.fitting import FoldModels
+from app.services.refit.modelled import Contextual
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.snapshot import MODEL, SAMPLE
 from app.services.refit.storage import Stored
@@ -39,9 +41,15 @@ class Opened:
     models: FoldModels
     consistent: bool
 
-    def scorer(self, *estimands: Estimand) -> Scorer:
-        """Scores views of the snapshot."""
-        return Scorer(self.stored.frame, self.models.mu, estimands, self.consistent)
+    @cached_property
+    def contextual(self) -> Contextual:
+        """The contextual model, fitted anew at most once."""
+        return Contextual(self.stored.frame, self.stored.covariates)
+
+    def scorer(self, *estimands: Estimand, estimator: str) -> Scorer:
+        """Scores views of the snapshot, by one of the costlier estimators only where it is the one."""
+        frame, mu = self.stored.frame, self.models.mu
+        return Scorer(frame, mu, estimands, self.contextual, self.consistent, modelled=(estimator,))
 
 
 class Opener:

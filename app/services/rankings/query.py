@@ -9,9 +9,10 @@ from typing import Literal, get_args
 from app.domain.boards import BoardConfig
 from app.domain.errors import DomainError, Invalid, Missing
 from app.domain.estimands import BUILT_IN
+from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
 from app.stats.inference import IntervalKind
 
-Estimator = Literal["debiased", "plugin", "classical"]
+Estimator = Literal["debiased", "plugin", "restricted", "classical", "contextual-bt"]
 Pairs = Literal["auto", "all", "observed"]
 Scale = Literal["natural", "elo"]
 
@@ -71,6 +72,9 @@ def check(query: RankingQuery, config: BoardConfig) -> None:
     if query.estimator == "classical" and query.estimand != "bt":
         detail = f"the classical estimator exists for bt, not for {query.estimand}"
         raise refusal("estimator", detail, "estimand=bt", query.estimand)
+    if query.estimator in (RESTRICTED, CONTEXTUAL) and kinds[query.estimand] != "bt":
+        detail = f"the estimator {query.estimator} exists for Bradley-Terry scores, not for {query.estimand}"
+        raise refusal("estimator", detail, [name for name, kind in kinds.items() if kind == "bt"], query.estimand)
     if query.pairs == "observed" and kinds[query.estimand] not in BUILT_IN:
         detail = f"{query.estimand} is a function of the shares of all pairs: it has no meaning on some of them"
         raise refusal("pairs", detail, ["auto", "all"], query.pairs)

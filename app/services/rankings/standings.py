@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.db.models import Score
+from app.services.refit.scoring import OBSERVED_ONLY
 from app.services.refit.snapshot import standing_rows
 from app.services.refit.tables import Table
 from app.stats.types import Estimate, Floats
@@ -81,7 +82,7 @@ def of_scores(scores: Sequence[Score], pairs: str) -> Standings | None:
     size = len(score.items)
     covariance = np.frombuffer(score.covariance).reshape(size, size) if score.covariance or not size else None
     return Standings(
-        pairs=wanted if score.estimator != "classical" else score.pairs,
+        pairs=wanted if score.estimator not in OBSERVED_ONLY else score.pairs,
         status=score.status,
         items=tuple(score.items),
         value=np.array(score.value, dtype=np.float64),
@@ -99,7 +100,7 @@ def of_table(tables: Sequence[Table], pairs: str, names: Sequence[str]) -> Stand
     wanted = tables[0].auto if pairs == "auto" else pairs
     table = next((each for each in tables if each.pairs == wanted), tables[0])
     return Standings(
-        pairs=wanted if table.estimator != "classical" else table.pairs,
+        pairs=wanted if table.estimator not in OBSERVED_ONLY else table.pairs,
         status=table.status,
         items=tuple(names[at] for at in table.ranked.tolist()),
         value=table.value,

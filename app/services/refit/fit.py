@@ -16,6 +16,7 @@ from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.inputs import Inputs, Judges
+from app.services.refit.modelled import Contextual
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.population import distinct
 from app.services.refit.scoring import Scorer, estimands_of
@@ -74,7 +75,8 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     models = choice.models
     stored = Stored(frame, covariates, levels_of(inputs, config))
     balance = balance_of(frame, whole)
-    scorer = Scorer(frame, models.mu, estimands_of(config), balance is None or balance.consistent)
+    contextual = Contextual(frame, covariates)
+    scorer = Scorer(frame, models.mu, estimands_of(config), contextual, balance is None or balance.consistent)
     segments = Segments(stored)
     chosen = segments.choose()
     tables = list(scorer.tables())

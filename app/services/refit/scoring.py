@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -13,6 +13,7 @@ from app.domain.boards import BoardConfig
 from app.domain.estimands import Estimand as Named
 from app.services.estimands import registered
 from app.services.refit.frame import Frame
+from app.services.refit.modelled import CONTEXTUAL, RESTRICTED, Contextual, Modelled, restricted_scores
 from app.services.refit.tables import ItemStatus, Table, Tally
 from app.stats.classical import BradleyTerryFit, clustered, count_cells, fit_bradley_terry
 from app.stats.debias.one_step import CrossFit
@@ -25,6 +26,8 @@ from app.stats.types import Bools, Estimate, Ints, Sample
 CLASSICAL = "classical"
 DEBIASED = "debiased"
 PLUGIN = "plugin"
+OBSERVED_ONLY = (CLASSICAL, RESTRICTED, CONTEXTUAL)
+"""Estimators that pairs without votes add nothing to."""
 
 
 def estimands_of(config: BoardConfig) -> tuple[Estimand, ...]:
@@ -57,13 +60,17 @@ class Scorer:
     frame : the board's rows.
     mu : the fold models.
     estimands : what is scored.
+    contextual : the board's contextual model.
     consistent : whether the propensities add up.
+    modelled : which of the estimators that take a model for true are wanted.
     """
 
     frame: Frame
     mu: CrossFit
     estimands: Sequence[Estimand]
+    contextual: Contextual
     consistent: bool = True
+    modelled: Collection[str] = (RESTRICTED, CONTEXTUAL)
 
     def tables(self, segment: str = "", rows: Bools | None = None) -> Iterator[Table]:
         """The rankings of some rows (n,), or of all."""
@@ -77,6 +84,17 @@ class Scorer:
         for name, score in scores.items():
             yield from maker.debiased(name, score)
         yield maker.classical(classical(sample, self.frame))
+        yield from self._modelled(maker, rows)
+
+    def _modelled(self, maker: _Maker, rows: Bools | None) -> Iterator[Table]:
+        """Restricted and contextual scores, once for every name that Bradley-Terry scores have here."""
+        names = [each.name for each in self.estimands if isinstance(each, BradleyTerry)]
+        if names and RESTRICTED in self.modelled:
+            found = restricted_scores(self.frame, rows, self.mu)
+            yield from (maker.modelled(name, RESTRICTED, found) for name in names)
+        if names and CONTEXTUAL in self.modelled:
+            found = self.contextual.scores(maker.sample)
+            yield from (maker.modelled(name, CONTEXTUAL, found) for name in names)
 
 
 @dataclass(frozen=True)
@@ -186,4 +204,23 @@ class _Maker:
             contexts=self.tally.contexts,
             standing=standing,
             auto="observed",
+        )
+
+    def modelled(self, estimand: str, estimator: str, found: Modelled | None) -> Table:
+        """Scores of a model, on the observed pairs; none where it is not identified."""
+        nothing = replace(self.empty(estimand), estimator=estimator, pairs="observed", auto="observed")
+        if found is None:
+            return nothing
+        inside = np.isin(np.arange(self.sample.n_items), found.items)
+        given: list[ItemStatus] = ["ok" if ranked else "disconnected" for ranked in inside]
+        standing = self.tally.standing(given, np.zeros(self.sample.n_items))
+        return replace(
+            nothing,
+            status=self.tally.status(standing),
+            ranked=found.items,
+            value=found.value,
+            covariance=found.covariance,
+            n_rows=found.n_rows,
+            rows_used=found.n_rows,
+            standing=standing,
         )
