@@ -43,3 +43,6 @@ class Reader(Protocol):
 
     def pairs(self, slug: str) -> Answer:
         """`GET …/pairs`."""
+
+    def diagnostics(self, slug: str) -> Answer:
+        """`GET …/diagnostics`."""

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request,
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.web.choices import settle
+from app.web.diagnostics import DiagnosticsView, diagnostics_view
 from app.web.leaderboard import Leaderboard, leaderboard
 from app.web.pages import HERE, Assets, Pages
 from app.web.pairs import PairsView, pairs_view
@@ -72,6 +73,15 @@ def pairs(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Resp
     return pages.answer("board.html", **_frame(card, "pairs"), view=view)
 
 
+@router.get("/boards/{slug}/diagnostics")
+def diagnostics(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
+    card = reader.card(slug)
+    if card is None:
+        return pages.answer("missing.html", status=404)
+    view = _diagnostics(reader, card) if card.public else None
+    return pages.answer("board.html", **_frame(card, "diagnostics"), view=view)
+
+
 def _admitted(slug: str, reader: ReaderOf, authorization: Annotated[str | None, Header()] = None) -> Card:
     card = reader.card(slug)
     if card is None:
@@ -97,6 +107,13 @@ def pairs_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderO
     )
 
 
+@router.get("/boards/{slug}/checks")
+def diagnostics_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+    return pages.fragment(
+        request, "_diagnostics.html", (card, reader.version(card.slug)), lambda: _diagnostics(reader, card)
+    )
+
+
 def _leaderboard(reader: Reader, card: Card, request: Request) -> Leaderboard:
     menu = reader.menu(card.slug)
     settled = settle(request.query_params, menu)
@@ -109,9 +126,14 @@ def _pairs(reader: Reader, card: Card, request: Request) -> PairsView:
     return pairs_view(ranking, answer, title=card.title, wanted=request.query_params.get("items", ""))
 
 
+def _diagnostics(reader: Reader, card: Card) -> DiagnosticsView:
+    return diagnostics_view(reader.diagnostics(card.slug), title=card.title)
+
+
 FRAMES = {
     "leaderboard": ("board.js", "_leaderboard.html", "leaderboard", ""),
     "pairs": ("pairs.js", "_pairs.html", "heatmap", "/pairs"),
+    "diagnostics": ("diagnostics.js", "_diagnostics.html", "checks", "/diagnostics"),
 }
 
 

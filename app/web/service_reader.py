@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.db.items import ItemLabel
 from app.db.unit_of_work import UnitOfWork
 from app.services import access, boards
+from app.services.diagnostics import diagnostics
 from app.services.rankings.opened import Opener
 from app.services.rankings.pairs import pairs
 from app.services.rankings.query import ESTIMATORS, INTERVALS, RankingQuery, kinds_of
@@ -88,6 +89,14 @@ class ServiceReader:
             board = boards.find(work, slug)
             snapshot_id = work.snapshots.head(board.id).snapshot_id
             return pairs(work, board, level=0.95, snapshot_id=snapshot_id)
+
+    def diagnostics(self, slug: str) -> Answer:
+        """`GET …/diagnostics`."""
+        with self._work() as work:
+            board = boards.find(work, slug)
+            snapshot_id = work.snapshots.head(board.id).snapshot_id
+            answer: Answer = orjson.loads(orjson.dumps(diagnostics(work, board, snapshot_id=snapshot_id)))
+        return answer
 
     def _work(self) -> UnitOfWork:
         return UnitOfWork(self._sessions)

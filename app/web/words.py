@@ -109,6 +109,46 @@ INTERVAL_MEANING: Mapping[str, str] = MappingProxyType(
     }
 )
 
+DIAGNOSTICS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "balance": ("Balance", "Do the chances of being shown add up to the votes? z compares them pair by pair."),
+        "support": ("Support", "Which pairs have votes, and whether chains of votes link all items."),
+        "overlap": ("Overlap", "How many equally weighted votes the votes are worth, and what the heaviest weigh."),
+        "learner": ("Outcome model", "How well it predicts votes that it has not seen. Lower log loss is better."),
+        "position": ("Sides", "What being shown first is worth, as a difference of shares; zero is fair."),
+        "intransitivity": (
+            "Circles",
+            "Whether items beat each other in circles, and whether scores can carry the pairs.",
+        ),
+        "sensitivity": ("Ties", "Ranks if ties and their like counted half, or not at all."),
+        "outcomes": ("Ties by item", "How often outcomes that favour nobody come up."),
+        "voters": ("Voters", "Agreement is 1 for those who vote like the others, 0 at random, −1 the wrong way round."),
+        "drift": ("Drift", "Share won in the later half less that in the earlier, beyond what the model expects."),
+    }
+)
+
+DIAGNOSTIC_STATUS: Mapping[str, str] = MappingProxyType(
+    {
+        "ok": "Nothing conspicuous.",
+        "no_votes": "No votes yet.",
+        "estimated": "Propensities are estimated from these votes and agree with them by construction.",
+        "propensities_inconsistent": "The chances do not fit the votes.",
+        "sparse": "Some pairs have no votes.",
+        "disconnected": "Some items are not linked.",
+        "worse": "A simpler prediction does better.",
+        "one_sided": "No pair was shown in both orders.",
+        "few_pairs": "No three items have votes on all their pairs.",
+        "cyclic": "Some items beat each other in circles beyond noise.",
+        "skewed": "The pairs are not carried by scores alone.",
+        "no_ties": "No outcome favours nobody.",
+        "leader_changes": "The leader depends on how ties count.",
+        "few_votes": "Nobody has votes enough.",
+        "conspicuous": "Some voters stand out.",
+        "one_time": "All votes are of one time.",
+        "drift": "Some items changed beyond noise.",
+    }
+)
+
 SCALES: Mapping[str, str] = MappingProxyType({"natural": "Natural", "elo": "Elo"})
 
 

@@ -34,7 +34,8 @@ def read(board: BoardCaller, query: str = "") -> dict[str, Any]:
 
 def refitted(bench: Bench, make_board: Make, votes: list[dict[str, Any]], **fields: Any) -> BoardCaller:
     board = make_board(items=ITEMS, **fields)
-    board.batch(*votes)
+    if votes:
+        board.batch(*votes)
     bench.refit(board.slug)
     return board
 
@@ -79,6 +80,14 @@ def test_voters_have_the_names_of_exports_unless_an_admin_asks(bench: Bench, mak
     reader = BoardCaller(nobody, board.slug)
     assert {row["voter"] for row in read(reader)["voters"]["listed"]} == exported
     problem(reader("GET", "/diagnostics?raw_voters=true"), 401, "key-missing")
+
+
+@pytest.mark.parametrize("size", [0, 1, 400])
+def test_the_page_shows_every_section(bench: Bench, make_board: Make, nobody: Caller, size: int) -> None:
+    board = refitted(bench, make_board, ballots(ITEMS, size, seed=8, voters=5), public=True)
+    page = nobody("GET", f"/boards/{board.slug}/diagnostics")
+    assert page.status_code == 200, page.text
+    assert [name for name in SECTIONS if f'id="{name}"' not in page.text] == []
 
 
 def test_the_heaviest_votes_go_by_their_public_ids(bench: Bench, make_board: Make) -> None:

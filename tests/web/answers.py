@@ -48,3 +48,10 @@ def ranking(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
     head = {"board": "chat", "status": "ok", "pairs": "all", "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
     counts = {"votes": 3000, "votes_pending": 7, "votes_excluded": {}}
     return {**head, **counts, "rankings": list(rows), "retired": []} | more
+
+
+def pending_diagnostics() -> dict[str, Any]:
+    """The answer of `GET …/diagnostics` before the first snapshot."""
+    sections = ("balance", "overlap", "support", "learner", "position")
+    more = ("intransitivity", "sensitivity", "outcomes", "voters", "drift")
+    return {"board": "chat", "status": "pending", **dict.fromkeys((*sections, *more, "snapshot", "computed_at"))}

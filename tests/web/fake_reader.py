@@ -9,7 +9,7 @@ from fastapi import HTTPException
 
 from app.web.choices import Menu
 from app.web.reader import Answer, Card
-from tests.web.answers import MENU, ranking, standing, unknown
+from tests.web.answers import MENU, pending_diagnostics, ranking, standing, unknown
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">\"'><script>document.title='owned'</script>"
 PUBLIC = Card("chat", "Chat assistants", public=True)
@@ -47,11 +47,16 @@ class FakeReader:
     def __init__(self) -> None:
         self.asked: list[Mapping[str, str]] = []
         self.boards = [PUBLIC, PRIVATE]
+        self._checks = pending_diagnostics()
         self.show(*START)
 
     def show(self, *rows: dict[str, Any], **more: Any) -> None:
         """What rankings answer from now on."""
         self._answer = ranking(*rows, **more)
+
+    def find(self, **sections: dict[str, Any]) -> None:
+        """What diagnostics answer from now on."""
+        self._checks = pending_diagnostics() | {"status": "ok", "snapshot": "s1"} | sections
 
     def public_boards(self) -> Sequence[Card]:
         return [card for card in self.boards if card.public]
@@ -64,7 +69,7 @@ class FakeReader:
             raise HTTPException(401)
 
     def version(self, slug: str) -> Hashable:
-        return slug, repr(self._answer)
+        return slug, repr(self._answer), repr(self._checks)
 
     def menu(self, slug: str) -> Menu:  # noqa: ARG002
         return MENU
@@ -72,6 +77,9 @@ class FakeReader:
     def ranking(self, slug: str, settled: Mapping[str, str]) -> Answer:
         self.asked.append(settled)
         return self._answer | {"board": slug}
+
+    def diagnostics(self, slug: str) -> Answer:
+        return self._checks | {"board": slug}
 
     def pairs(self, slug: str) -> Answer:  # noqa: ARG002
         counts = {"first_left": {"left": 30, "right": 10, "both_bad": 2}, "second_left": {"left": 12}}

@@ -69,4 +69,5 @@ def calibrate(predicted: Floats, happened: Bools) -> Calibration:
 def _bins(predicted: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Dense bin of each prediction, cut at quantiles; equal predictions share one."""
     edges = np.unique(np.quantile(predicted, np.linspace(0.0, 1.0, BINS + 1)[1:-1]))
-    return np.unique(np.searchsorted(edges, predicted, side="left"), return_inverse=True)[1].astype(np.int64)
+    place = np.searchsorted(edges, predicted, side="left")
+    return (np.cumsum(np.bincount(place) > 0) - 1)[place].astype(np.int64)

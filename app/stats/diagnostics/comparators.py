@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit
 
-from app.stats.classical import BradleyTerryFit, count_cells, fit_bradley_terry
+from app.stats.classical import BradleyTerryFit, fit_bradley_terry
 from app.stats.errors import NotConverged
-from app.stats.types import Floats, Ints, Rule, Sample, Votes
+from app.stats.types import Floats, Rule, Sample, Votes
 
 SMALLEST = 1e-12
 PRIOR = 0.5
@@ -24,9 +24,8 @@ def log_losses(chances: Floats, votes: Votes) -> Floats:
 
 def share_chances(sample: Sample) -> Floats:
     """(m, C) the outcomes' shares in the other folds' votes, whoever was shown."""
-    chances = np.empty((len(sample.votes), sample.rule.n_categories))
-    for here, others in _splits(sample):
-        chances[here] = _shares(others, sample.rule)
+    tables = np.stack([_shares(others) for others in _others(sample)])
+    chances: Floats = tables[sample.fold[sample.votes.row]]
     return chances
 
 
@@ -37,9 +36,9 @@ def classical_chances(sample: Sample) -> Floats:
     the first and of the second item by σ(r_j - r_k), r the maximum-likelihood scores of decisive votes, and among those
     of one side by their shares. Pairs with an item whose score those votes do not determine have the overall shares.
     """
-    chances = np.empty((len(sample.votes), sample.rule.n_categories))
-    for here, others in _splits(sample):
-        chances[here] = _classical(sample.votes.take(here), others, sample)
+    rule, votes = decisive(sample.rule), sample.votes
+    tables = np.stack([_classical(others, rule) for others in _others(sample)])
+    chances: Floats = tables[sample.fold[votes.row], votes.left, votes.right]
     return chances
 
 
@@ -51,37 +50,42 @@ def decisive(rule: Rule) -> Rule | None:
     return Rule(left.astype(np.float64), right.astype(np.float64))
 
 
-def _classical(votes: Votes, others: Votes, sample: Sample) -> Floats:
-    shares, rule = _shares(others, sample.rule), decisive(sample.rule)
-    chances = np.tile(shares, (len(votes), 1))
-    fit = None if rule is None else _fitted(others, sample.n_items, rule)
+def _classical(counts: Floats, rule: Rule | None) -> Floats:
+    """(K, K, C) chances from counts of the same shape."""
+    shares = _shares(counts)
+    chances = np.broadcast_to(shares, counts.shape).copy()
+    fit = None if rule is None else _fitted(counts, rule)
     if rule is None or fit is None:
         return chances
-    known = fit.ranked[votes.left] & fit.ranked[votes.right]
-    score = fit.estimate.value
-    first = expit(score[votes.left] - score[votes.right])[known, None]
+    known = np.outer(fit.ranked, fit.ranked)
+    first = expit(fit.estimate.value[:, None] - fit.estimate.value)[known, None]
     decided = shares @ (rule.first + rule.second)
     side = first * rule.first / (shares @ rule.first) + (1.0 - first) * rule.second / (shares @ rule.second)
     chances[known] = np.where(rule.first + rule.second == 0, shares, decided * shares * side)
     return chances
 
 
-def _fitted(votes: Votes, n_items: int, rule: Rule) -> BradleyTerryFit | None:
+def _fitted(counts: Floats, rule: Rule) -> BradleyTerryFit | None:
     try:
-        return fit_bradley_terry(count_cells(votes, n_items, rule.n_categories), rule)
+        return fit_bradley_terry(counts, rule)
     except NotConverged:
         return None
 
 
-def _splits(sample: Sample) -> Iterator[tuple[Ints, Votes]]:
-    """Of each fold, the positions of its votes and the votes of the other folds; of all where they have none."""
-    fold = sample.fold[sample.votes.row]
-    for number in np.unique(fold):
-        own = fold == number
-        yield np.flatnonzero(own), sample.votes if own.all() else sample.votes.take(~own)
+def _others(sample: Sample) -> Iterator[Floats]:
+    """(K, K, C) votes of all folds but one, for each fold in turn; of all where the others have none."""
+    votes, size, categories = sample.votes, sample.n_items, sample.rule.n_categories
+    n_folds = int(sample.fold.max(initial=0)) + 1
+    cell = ((sample.fold[votes.row] * size + votes.left) * size + votes.right) * categories + votes.outcome
+    counts = np.bincount(cell, minlength=n_folds * size * size * categories).astype(np.float64)
+    counts = counts.reshape(n_folds, size, size, categories)
+    whole = counts.sum(axis=0)
+    for own in counts:
+        others = whole - own
+        yield others if others.any() else whole
 
 
-def _shares(votes: Votes, rule: Rule) -> Floats:
-    count = np.bincount(votes.outcome, minlength=rule.n_categories) + PRIOR
+def _shares(counts: Floats) -> Floats:
+    count = counts.sum(axis=(0, 1)) + PRIOR
     shares: Floats = count / count.sum()
     return shares

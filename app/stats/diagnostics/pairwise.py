@@ -128,14 +128,13 @@ def clustered_error(clustering: Clustering, sample: Sample, value: Floats, corre
     """
     total = 0.0
     for term in clustering.terms(sample):
-        _, label = np.unique(np.concatenate([term.row, term.vote]), return_inverse=True)
-        sums = np.bincount(label, weights=np.concatenate([value, correction]))
+        size = int(max(term.row.max(initial=0), term.vote.max(initial=0))) + 1
+        sums = sums_by(term.row, value, size) + sums_by(term.vote, correction, size)
         total += term.sign * float(sums @ sums)
     return float(np.sqrt(max(total, 0.0)))
 
 
 def labels_of_votes(clustering: Clustering, sample: Sample) -> Ints:
-    """(m,) dense cluster of each vote; where two ways of clustering are asked for, that by voter."""
+    """(m,) cluster of each vote; where two ways of clustering are asked for, that by voter."""
     terms = clustering.terms(sample)
-    label = terms[min(1, len(terms) - 1)].vote
-    return np.unique(label, return_inverse=True)[1].astype(np.int64)
+    return terms[min(1, len(terms) - 1)].vote

@@ -21,7 +21,7 @@ from app.stats.types import Bools, Floats, Ints, Sample
 
 SEED = 20260121
 DRAWS = 400
-DRAW_WORK = 3e8
+DRAW_WORK = 1e8
 """Draws × votes at most."""
 FEWEST_DRAWS = 50
 
@@ -207,13 +207,19 @@ def _squares(net: _Net, odds: Floats) -> Floats:
 
 def _null_draws(sample: Sample, net: _Net, *, clustering: Clustering, seed: int) -> Floats:
     """(draws,) the statistic of corrections times one normal factor per cluster."""
-    label = np.unique(labels_of_votes(clustering, sample)[net.votes], return_inverse=True)[1]
+    size = net.number.size
+    cluster = labels_of_votes(clustering, sample)[net.votes]
+    # Clusters of one vote are independent of all else: those of a pair are one normal draw together.
+    alone = np.bincount(cluster)[cluster] == 1
+    deviation = np.sqrt(sums_by(net.edge[alone], net.step[alone] ** 2, size))
+    edge, step = net.edge[~alone], net.step[~alone]
+    label = np.unique(cluster[~alone], return_inverse=True)[1]
     n_draws = int(np.clip(DRAW_WORK / max(label.size, 1), FEWEST_DRAWS, DRAWS))
     generator = np.random.default_rng(seed)
-    noise = np.empty((n_draws, net.number.size))
-    for at in range(n_draws):
-        factor = generator.standard_normal(int(label.max()) + 1)
-        noise[at] = sums_by(net.edge, factor[label] * net.step, net.number.size)
+    noise = generator.standard_normal((n_draws, size)) * deviation
+    for draw in noise:
+        factor = generator.standard_normal(int(label.max(initial=-1)) + 1)
+        draw += sums_by(edge, factor[label] * step, size)
     return _squares(net, noise)
 
 
