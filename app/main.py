@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -13,9 +14,11 @@ from fastapi.openapi.utils import get_openapi
 from threadpoolctl import threadpool_limits
 
 from app.api import (
+    acquire,
     boards,
     comparisons,
     contexts,
+    diagnostics,
     exclusions,
     exports,
     items,
@@ -34,7 +37,9 @@ from app.api.schemas import COMPONENTS
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.db.engine import open_engine, open_sessions
+from app.db.unit_of_work import UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
+from app.services.acquire.shelf import Shelf
 from app.services.estimands import register
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
@@ -50,9 +55,11 @@ ROUTERS = (
     votes,
     judgements,
     exclusions,
+    acquire,
     rankings,
     comparisons,
     top,
+    diagnostics,
     jobs,
     keys,
     operations,
@@ -75,12 +82,15 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     # Many requests share the cores: a second thread for one small matrix only gets in the way.
     threadpool_limits(1)
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
+    sessions = open_sessions(engine)
     redis = open_redis(settings.redis.url)
     limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        ports.shelf.warm()
         yield
+        ports.shelf.close()
         engine.dispose()
         redis.close()
 
@@ -93,12 +103,13 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         redoc_url=None,
     )
     app.state.ports = ports = Ports(
-        sessions=open_sessions(engine),
+        sessions=sessions,
         redis=redis,
         limiter=limiter,
         queue=queue or CeleryQueue(open_celery(settings.redis.url)),
         opener=Opener(),
         rendered=Rendered(),
+        shelf=Shelf(partial(UnitOfWork, sessions)),
     )
     app.add_middleware(RequestLog)
     problems.install(app)

@@ -18,6 +18,7 @@ from app.domain.errors import limited
 from app.domain.keys import Caller, Scope
 from app.queue import Queue
 from app.services import access
+from app.services.acquire.shelf import Shelf
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 
@@ -32,6 +33,7 @@ class Ports:
     queue: Queue
     opener: Opener
     rendered: Rendered
+    shelf: Shelf
 
 
 async def ports_of(request: Request) -> Ports:
@@ -85,5 +87,6 @@ class _Admitted:
 
 
 ReadableBoard = Annotated[Board, Depends(_Admitted("read"))]
+AcquiringBoard = Annotated[Board, Depends(_Admitted("acquire"))]
 VotableBoard = Annotated[Board, Depends(_Admitted("votes"))]
 OwnBoard = Annotated[Board, Depends(_Admitted("admin"))]

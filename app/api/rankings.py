@@ -45,11 +45,25 @@ class RankingRow(BaseModel):
     status: str
 
 
+class VotesToFlip(BaseModel):
+    """The fewest votes without which `challenger` would be ahead of `leader`, and their share of all votes."""
+
+    votes: int
+    share: float
+    leader: str
+    challenger: str
+
+
 class Ranking(Answered):
-    """A board's ranking."""
+    """A board's ranking.
+
+    `votes_to_flip` is known of the debiased scores of a whole board; null elsewhere, and where no number of votes flips
+    the lead.
+    """
 
     scale: str
     anchor: str | None
+    votes_to_flip: VotesToFlip | None
     rankings: list[RankingRow]
     retired: list[RankingRow]
 

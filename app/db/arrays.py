@@ -22,9 +22,9 @@ def hashes(values: Iterable[bytes]) -> str:
     return "{" + ",".join([f'"\\\\x{value.hex()}"' for value in values]) + "}"
 
 
-def moments(values: Iterable[datetime]) -> str:
+def moments(values: Iterable[datetime | None]) -> str:
     """Times with their zone."""
-    return "{" + ",".join([f'"{value.isoformat()}"' for value in values]) + "}"
+    return "{" + ",".join(["NULL" if value is None else f'"{value.isoformat()}"' for value in values]) + "}"
 
 
 def _quoted(value: str) -> str:

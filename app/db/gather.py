@@ -58,7 +58,7 @@ ORDER BY id
 """
 
 ITEMS = """
-SELECT id, name, EXISTS (SELECT FROM item_spans WHERE item_id = items.id AND active_to IS NULL)
+SELECT id, name, EXISTS (SELECT FROM item_spans WHERE item_id = items.id AND active_to IS NULL) AS active, label_cost
 FROM items WHERE board_id = :board ORDER BY name COLLATE "C"
 """
 
@@ -109,7 +109,7 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
      FROM contexts WHERE board_id = :board),
     (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
     (SELECT concat_ws(',', count(*), max(id)) FROM judgements WHERE board_id = :board),
-    (SELECT string_agg(concat_ws(',', name, active_from, active_to), ';' ORDER BY name, item_spans.id)
+    (SELECT string_agg(concat_ws(',', name, label_cost, active_from, active_to), ';' ORDER BY name, item_spans.id)
      FROM items LEFT JOIN item_spans ON item_id = items.id WHERE board_id = :board)
 ))
 """
@@ -131,6 +131,15 @@ class ContextRow(NamedTuple):
     created: int
     features: str
     text: str | None
+
+
+class ItemRow(NamedTuple):
+    """An item as a refit reads it: `active` says whether it can be drawn now."""
+
+    id: int
+    name: str
+    active: bool
+    label_cost: float
 
 
 class GatherRepository:
@@ -196,9 +205,9 @@ class GatherRepository:
         rows = self._session.execute(text(VOTE_NAMES), {"ids": np.unique(ids).tolist()})
         return {row[0]: row[1] for row in rows}
 
-    def items(self, board_id: int) -> list[tuple[int, str, bool]]:
-        """(number, name, active now) of every item, by name."""
-        return [(row[0], row[1], row[2]) for row in self._session.execute(text(ITEMS), {"board": board_id})]
+    def items(self, board_id: int) -> list[ItemRow]:
+        """Every item, by name."""
+        return [ItemRow._make(row) for row in self._session.execute(text(ITEMS), {"board": board_id})]
 
     def spans(self, board_id: int) -> list[tuple[int, int, int | None]]:
         """(item, from, to) in µs of 2000, `to` None while the span is open."""

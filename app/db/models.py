@@ -67,8 +67,11 @@ class ItemSpan(Numbered, Base):
     __table_args__ = (Index(None, "item_id", unique=True, postgresql_where=text("active_to IS NULL")),)
 
 
+IN_POOL = text("NOT offered")
+
+
 class Context(Numbered, OnBoard, Dated, Base):
-    """What a vote was asked about; a pool member until it is offered."""
+    """What a vote was asked about; a pool member until it is offered, drawn in the order of `lot`."""
 
     __tablename__ = "contexts"
 
@@ -78,8 +81,12 @@ class Context(Numbered, OnBoard, Dated, Base):
     vector: Mapped[list[float] | None]
     payload: Mapped[Any] = mapped_column(JSONB(none_as_null=True), nullable=True)
     offered: Mapped[bool]
+    lot: Mapped[float] = mapped_column(server_default=func.random())
 
-    __table_args__ = (UniqueConstraint("board_id", "external_id"),)
+    __table_args__ = (
+        UniqueConstraint("board_id", "external_id"),
+        Index("ix_contexts_pool", "board_id", "lot", postgresql_where=IN_POOL),
+    )
 
 
 class Offer(Numbered, OnBoard, Dated, Base):
@@ -95,7 +102,11 @@ class Offer(Numbered, OnBoard, Dated, Base):
 
 
 class Assignment(OnBoard, Dated, Base):
-    """A pair drawn for an annotator."""
+    """A drawn pair, leased to one annotator at a time.
+
+    `state` is open (drawn, not yet handed out), leased, answered, skipped, or lapsed: its lease ended and another
+    assignment of the same draw took its place.
+    """
 
     __tablename__ = "assignments"
 
@@ -108,10 +119,23 @@ class Assignment(OnBoard, Dated, Base):
     policy_snapshot_id: Mapped[UUID | None] = mapped_column(ForeignKey("snapshots.id"))
     annotator: Mapped[str | None]
     state: Mapped[str]
-    expires_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
     answered_at: Mapped[datetime | None]
+    reason: Mapped[str | None]
 
-    __table_args__ = (Index(None, "board_id", "state", "expires_at"),)
+    __table_args__ = (Index(None, "board_id", "state", "expires_at"), Index(None, "context_id", "annotator"))
+
+
+class Draw(Numbered, OnBoard, Dated, Base):
+    """What was answered to a request that may be sent again under the same key."""
+
+    __tablename__ = "draws"
+
+    key: Mapped[str]
+    digest: Mapped[bytes]
+    document: Mapped[dict[str, Any]]
+
+    __table_args__ = (UniqueConstraint("board_id", "key"),)
 
 
 class Vote(Numbered, OnBoard, Base):

@@ -10,6 +10,7 @@ from psycopg.errors import DeadlockDetected
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
+from app.db.assignments import AssignmentRepository
 from app.db.boards import BoardRepository
 from app.db.contexts import ContextRepository
 from app.db.exclusions import ExclusionRepository
@@ -49,6 +50,7 @@ class UnitOfWork:
         self.boards = BoardRepository(session)
         self.items = ItemRepository(session)
         self.contexts = ContextRepository(session)
+        self.assignments = AssignmentRepository(session)
         self.votes = VoteRepository(session)
         self.exclusions = ExclusionRepository(session)
         self.judgements = JudgementRepository(session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Literal
 from uuid import UUID
@@ -66,7 +66,7 @@ class BallotReader:
 
     def read(self, ballot: Ballot) -> tuple[int, Mapping[str, Any] | None]:
         """The outcome's number and the context's canonical features (None where nothing was said of them)."""
-        if ballot.assignment is not None or ballot.menu is not None or ballot.ranking is not None:
+        if ballot.menu is not None or ballot.ranking is not None:
             raise _not_a_pair(ballot)
         left, right, outcome = ballot.left, ballot.right, ballot.outcome
         if left is None or right is None or outcome is None:
@@ -88,6 +88,8 @@ class BallotReader:
         if ballot.propensity is None and self._logged:
             detail = "the board's propensities are logged, so each vote brings its own"
             raise Invalid("propensity-missing", detail, path="propensity", expected="a number in (0, 1]")
+        if ballot.offer is not None and ballot.assignment is not None:
+            raise contradicts("offer", ballot.offer)
         if ballot.offer is not None and (self._battle or ballot.context is None):
             detail = "only a context of a board with unit 'context' has several offers"
             raise Invalid("offer-without-context", detail, path="offer", got=ballot.offer)
@@ -125,10 +127,36 @@ def digest(ballot: Ballot, left: str, right: str, features: Mapping[str, Any] | 
     return blake2b(orjson.dumps(content), digest_size=DIGEST_BYTES).digest()
 
 
+def answering(ballot: Ballot, draw: Mapping[str, Any], annotator: str | None) -> Ballot:
+    """The ballot with what its assignment says; refused where it says something else itself.
+
+    Parameters
+    ----------
+    draw : `context`, `left`, `right` and `propensity` of the assignment.
+    annotator : who it was handed to: the voter of a ballot that names none.
+    """
+    context = None if ballot.context is None else ballot.context.id
+    sent = {"context": context, "left": ballot.left, "right": ballot.right, "propensity": ballot.propensity}
+    for path, value in sent.items():
+        if value is not None and value != draw[path]:
+            raise contradicts(path, value, draw[path])
+    return replace(
+        ballot,
+        context=ballot.context or ContextRef(id=draw["context"]),
+        left=draw["left"],
+        right=draw["right"],
+        propensity=draw["propensity"],
+        voter=ballot.voter or annotator,
+    )
+
+
+def contradicts(path: str, got: Any, expected: Any = None) -> DomainError:
+    """An assignment settles what a vote is about."""
+    detail = f"{path} is settled by the assignment"
+    return Invalid("contradicts-assignment", detail, path=path, expected=expected, got=got)
+
+
 def _not_a_pair(ballot: Ballot) -> DomainError:
-    if ballot.assignment is not None:
-        detail = "no such assignment was handed out on this board"
-        return Invalid("unknown-assignment", detail, path="assignment", got=ballot.assignment)
     path = "menu" if ballot.menu is not None else "ranking"
     detail = "this board takes votes on ordered pairs, not rankings over menus"
     return Invalid("pairs-only", detail, path=path, expected="left, right and outcome", got=getattr(ballot, path))

@@ -58,6 +58,12 @@ def check(features: Sequence[Feature], segments: Sequence[str]) -> None:
         raise Invalid("segments-repeat", "a segment is named twice", path="segments", got=list(segments))
 
 
+def described(document: Mapping[str, Any], text: str | None, features: Sequence[Feature]) -> Mapping[str, Any]:
+    """A context's features; where one text is declared and not sent, the context's own text stands in."""
+    texts = [feature.name for feature in features if feature.kind == "text"]
+    return document if text is None or len(texts) != 1 else {texts[0]: text, **document}
+
+
 def storable(value: str) -> bool:
     """Whether PostgreSQL can keep the string: no NUL, no half of a surrogate pair."""
     return "\x00" not in value and (value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value))

@@ -6,9 +6,10 @@ Every function takes the rows whose fate is open, and what the database holds ab
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
+from app.domain.acquire import not_open
 from app.domain.ballots import Ballot
 from app.domain.errors import Conflict, DomainError, limited
 
@@ -32,10 +33,27 @@ class Head(NamedTuple):
     vote: int | UUID
 
 
+class Lease(Protocol):
+    """A drawn pair that was handed out."""
+
+    @property
+    def id(self) -> UUID:
+        """Of the assignment."""
+
+    @property
+    def state(self) -> str:
+        """Whether it can still be answered: `leased`."""
+
+    @property
+    def offer(self) -> int:
+        """The draw's number."""
+
+
 class Row:
     """A vote on its way in: the ballot, what its names stand for, and its result once settled."""
 
     __slots__ = (
+        "assignment_id",
         "ballot",
         "client_id",
         "context_id",
@@ -61,6 +79,7 @@ class Row:
         self.left_id = self.right_id = 0
         self.context_id: int | None = None
         self.offer_id: int | None = None
+        self.assignment_id: UUID | None = None
         self.client_id: UUID
         self.digest = b""
         self.revision = 0
@@ -109,6 +128,31 @@ def settle_ids(rows: Iterable[Row], stored: Mapping[UUID, bytes]) -> list[Row]:
             row.twin = first[key]
         else:
             row.result = Result("duplicate", key)
+    return rest
+
+
+def settle_assignments(rows: Iterable[Row], held: Mapping[str, Lease]) -> list[Row]:
+    """Settle rows whose assignment cannot be answered any more; return the others, with the draw that they answer.
+
+    A lease that ran out is answered late as long as its pair was not given to somebody else.
+
+    Parameters
+    ----------
+    held : the assignments by their ids as sent.
+    """
+    used: set[str] = set()
+    rest = []
+    for row in rows:
+        name = row.ballot.assignment
+        if name is not None:
+            lease = held[name]
+            state = "answered" if name in used else lease.state
+            if state != "leased":
+                row.refuse(not_open(name, state))
+                continue
+            used.add(name)
+            row.assignment_id, row.offer_id = lease.id, lease.offer
+        rest.append(row)
     return rest
 
 

@@ -8,15 +8,26 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+from app.db.assignments import Held
 from app.db.items import ItemRef
 from app.db.unit_of_work import Collision, UnitOfWork
 from app.db.votes import VoteView
-from app.domain.ballots import BALLOT, Ballot, BallotReader, digest
+from app.domain.acquire import unknown_assignment, uuid_of
+from app.domain.ballots import BALLOT, Ballot, BallotReader, answering, digest
 from app.domain.boards import Board, BoardConfig
 from app.domain.contexts import Wanted, contradiction
 from app.domain.errors import DomainError, Invalid, Missing
 from app.domain.parsing import parse
-from app.domain.votes import Result, Row, order, outcome_of, settle_ids, settle_limit, settle_slots
+from app.domain.votes import (
+    Result,
+    Row,
+    order,
+    outcome_of,
+    settle_assignments,
+    settle_ids,
+    settle_limit,
+    settle_slots,
+)
 
 NO_BALLOT = Ballot()
 
@@ -84,10 +95,12 @@ def find(uow: UnitOfWork, board: Board, vote: UUID) -> VoteView:
 
 
 def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime) -> list[Result]:
-    rows = _read(board.config, ballots)
+    held = _held(uow, board, ballots)
+    rows = _read(board.config, [_answering(ballot, held) for ballot in ballots])
     going = _name(uow, board, [row for row in rows if row.result is None])
     given = [row.client_id for row in going if row.ballot.id is not None]
     going = settle_ids(going, uow.votes.digests(board.id, given) if given else {})
+    going = settle_assignments(going, held) if held else going
     touched = going
     _create_items(uow, board, going)
     going = _place(uow, board, going)
@@ -101,6 +114,27 @@ def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainErro
     if going:
         _insert(uow, board, going, now)
     return [outcome_of(row) for row in rows]
+
+
+def _held(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError]) -> dict[str, Held]:
+    """The assignments that are answered, locked, by their ids as they were sent."""
+    sent = {each.assignment for each in ballots if isinstance(each, Ballot) and each.assignment is not None}
+    numbers = {name: number for name in sent if (number := uuid_of(name)) is not None}
+    found = uow.assignments.locked(board.id, set(numbers.values())) if numbers else {}
+    return {name: found[number] for name, number in numbers.items() if number in found}
+
+
+def _answering(ballot: Ballot | DomainError, held: Mapping[str, Held]) -> Ballot | DomainError:
+    """The ballot with what its assignment says."""
+    if isinstance(ballot, DomainError) or ballot.assignment is None:
+        return ballot
+    if ballot.assignment not in held:
+        return unknown_assignment(ballot.assignment)
+    found = held[ballot.assignment]
+    try:
+        return answering(ballot, found._asdict(), found.annotator)
+    except DomainError as error:
+        return error
 
 
 def _read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
@@ -183,7 +217,7 @@ def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
 
 
 def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
-    wanted = _wanted(rows, offered=board.config.unit == "context")
+    wanted = _wanted(rows)
     if not wanted:
         return list(rows)
     known, _ = uow.contexts.ensure(board.id, wanted)
@@ -197,21 +231,22 @@ def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
                 row.refuse(error.under("context"))
                 continue
         going.append(row)
+    newly = {known[name].id: each for name, each in wanted.items() if not known[name].offered}
+    if newly:
+        uow.contexts.learn(newly)
     if board.config.unit == "context":
-        newly = {known[name].id: each for name, each in wanted.items() if not known[name].offered}
-        if newly:
-            uow.contexts.learn(newly)
         _name_offers(uow, board, going)
     return going
 
 
-def _wanted(rows: Sequence[Row], *, offered: bool) -> dict[str, Wanted]:
+def _wanted(rows: Sequence[Row]) -> dict[str, Wanted]:
+    """The contexts of votes: they were offered to somebody, and so are no part of the pool."""
     features: dict[str, Mapping[str, Any] | None] = {}
     for row in rows:
         context = row.ballot.context
         if context is not None and features.get(context.id) is None:
             features[context.id] = row.features
-    return {name: Wanted(known, offered=offered) for name, known in features.items()}
+    return {name: Wanted(known, offered=True) for name, known in features.items()}
 
 
 def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
@@ -235,6 +270,9 @@ def _insert(uow: UnitOfWork, board: Board, rows: Sequence[Row], now: datetime) -
         raise Collision
     for row in rows:
         row.result = Result("created", row.client_id)
+    answered = [row.assignment_id for row in rows if row.assignment_id is not None]
+    if answered:
+        uow.assignments.settle(answered, "answered", at=now)
     replaced = [row.supersedes for row in rows if row.supersedes is not None]
     if replaced:
         new = uow.votes.numbers(board.id, [vote for vote in replaced if isinstance(vote, UUID)])

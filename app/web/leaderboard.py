@@ -66,6 +66,7 @@ class Leaderboard:
     votes: str
     pending: str
     excluded: str
+    flip: str
     meaning: str
     interval_meaning: str
     choices: tuple[Choice, ...]
@@ -90,6 +91,7 @@ def leaderboard(answer: Answer, settled: Mapping[str, str], menu: Menu, *, title
         votes=f"{answer['votes']:,}",
         pending=f"{answer['votes_pending']:,}",
         excluded=_excluded(answer["votes_excluded"]),
+        flip=_flip(answer),
         meaning=_meaning(settled, answer["pairs"]),
         interval_meaning=_interval_meaning(settled),
         choices=choices(settled, menu) if menu.combinations else (),
@@ -171,6 +173,16 @@ def _interval_meaning(settled: Mapping[str, str]) -> str:
 def _excluded(reasons: Mapping[str, int]) -> str:
     named = [f"{count:,} {words.spoken(reason)}" for reason, count in sorted(reasons.items()) if count]
     return ", ".join(named) or "none"
+
+
+def _flip(answer: Answer) -> str:
+    """How many votes decide who leads; nothing where that is not known."""
+    flip = answer["votes_to_flip"]
+    if flip is None:
+        return ""
+    title = {row["item"]: row.get("title") or row["item"] for row in answer["rankings"]}
+    rival = title.get(flip["challenger"], flip["challenger"])
+    return f"{flip['votes']:,} ({flip['share']:.2%}), then {rival} leads"
 
 
 def _range(interval: Sequence[int] | None) -> str:

@@ -46,7 +46,7 @@ def unknown(item: str, status: str) -> dict[str, Any]:
 def ranking(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
     """The answer around the rows."""
     head = {"board": "chat", "status": "ok", "pairs": "all", "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
-    counts = {"votes": 3000, "votes_pending": 7, "votes_excluded": {}}
+    counts = {"votes": 3000, "votes_pending": 7, "votes_excluded": {}, "votes_to_flip": None}
     return {**head, **counts, "rankings": list(rows), "retired": []} | more
 
 

@@ -86,3 +86,10 @@ def test_the_help_line_names_the_level() -> None:
 def test_observed_pairs_are_explained() -> None:
     assert "voted on" in shown(ranking(standing("a"), pairs="observed")).meaning
     assert "voted on" not in shown(ranking(standing("a"))).meaning
+
+
+def test_votes_to_flip_are_named_where_they_are_known() -> None:
+    flip = {"votes": 1234, "share": 0.0123, "leader": "a", "challenger": "b"}
+    answer = ranking(standing("a"), standing("b", title="Bell"), votes_to_flip=flip)
+    assert shown(answer).flip == "1,234 (1.23%), then Bell leads"
+    assert shown(ranking(standing("a"))).flip == ""

@@ -151,3 +151,11 @@ def test_two_hundred_items_are_swapped_quickly(site: Site, open_page: Open) -> N
     site.reader.show(*reversed(rows), snapshot="s2")
     expect(page.locator("tbody tr").first).to_have_attribute("data-item", "m199")
     assert page.evaluate(LONGEST_TASK) < 1000
+
+
+def test_votes_to_flip_are_a_fact_of_the_board(site: Site, open_page: Open) -> None:
+    page = open_page(f"{site.address}/boards/chat")
+    expect(page.locator(".facts")).not_to_contain_text("flip")
+    flip = {"votes": 12, "share": 0.004, "leader": "aurora", "challenger": "basalt"}
+    site.reader.show(*START, votes_to_flip=flip, snapshot="s2")
+    expect(page.locator(".facts")).to_contain_text("12 (0.40%), then Basalt leads")

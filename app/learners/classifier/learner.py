@@ -35,7 +35,7 @@ class LightGBMLearner:
     grid: tuple[Shape, ...] = GRID
 
     def fit(self, training: Training, *, seed: int) -> Classifier | ConstantRates:
-        """Fit with the best shape; the constant rates where no tree lowers the loss, or fitting fails.
+        """Fit with the best shape; the constant rates where votes are too few to hold out, or fitting fails.
 
         Parameters
         ----------
@@ -50,8 +50,7 @@ class LightGBMLearner:
         if any(not weight.any() for fold in folds for weight in (fold.kept, fold.held)):
             return ConstantRates.of(training)
         field = _Field(training, folds[0], seed)
-        shape = field.best(self.grid, folds)
-        return field.grown(shape) if shape.rounds else ConstantRates.of(training)
+        return field.grown(field.best(self.grid, folds))
 
 
 class _Field:

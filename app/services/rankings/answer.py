@@ -27,6 +27,7 @@ def document(board: Board, query: RankingQuery, snapshot: Snapshot, standings: S
         **heading(board, query),
         **_view(query),
         **about(query, snapshot, standings),
+        "votes_to_flip": _flip(query, snapshot, standings),
         "rankings": rows,
         "retired": _retired(query, snapshot, standings),
     }
@@ -34,7 +35,22 @@ def document(board: Board, query: RankingQuery, snapshot: Snapshot, standings: S
 
 def pending(board: Board, query: RankingQuery, spec: str) -> dict[str, Any]:
     """The document of a board without a snapshot."""
-    return {**heading(board, query), **_view(query), **nothing(spec), "rankings": [], "retired": []}
+    return {
+        **heading(board, query),
+        **_view(query),
+        **nothing(spec),
+        "votes_to_flip": None,
+        "rankings": [],
+        "retired": [],
+    }
+
+
+def _flip(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any] | None:
+    """The fewest votes that decide who leads; known of debiased scores of the whole board in their automatic mode."""
+    found = snapshot.summary.get("votes_to_flip", {}).get(query.estimand)
+    if found is None or not query.whole or query.estimator != "debiased" or found["pairs"] != standings.pairs:
+        return None
+    return {name: found[name] for name in ("votes", "share", "leader", "challenger")}
 
 
 def _view(query: RankingQuery) -> dict[str, Any]:

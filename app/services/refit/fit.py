@@ -14,11 +14,14 @@ from app.services.refit.choosing import choose
 from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
+from app.services.refit.flips import flips_of
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.modelled import Contextual
 from app.services.refit.payoffs import Payoffs, payoffs
+from app.services.refit.policy import Plan, Planner
 from app.services.refit.population import distinct
+from app.services.refit.remembered import Remembered
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.segments import Segments
 from app.services.refit.selection import with_learned
@@ -39,6 +42,7 @@ class Result:
     payoffs : pairwise results.
     summary : counts and checks, in JSON's terms.
     diagnostics : what the rankings rest on, in JSON's terms.
+    plan : which pairs to label next; None where nothing is known.
     """
 
     stored: Stored
@@ -48,6 +52,7 @@ class Result:
     payoffs: Payoffs
     summary: dict[str, Any]
     diagnostics: dict[str, Any]
+    plan: Plan | None
 
 
 def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Progress = lambda _: None) -> Result:
@@ -76,14 +81,15 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     stored = Stored(frame, covariates, levels_of(inputs, config))
     balance = balance_of(frame, whole)
     contextual = Contextual(frame, covariates)
-    scorer = Scorer(frame, models.mu, estimands_of(config), contextual, balance is None or balance.consistent)
+    mu = Remembered(models.mu)
+    scorer = Scorer(frame, mu, estimands_of(config), contextual, balance is None or balance.consistent)
     segments = Segments(stored)
     chosen = segments.choose()
     tables = list(scorer.tables())
     for done, segment in enumerate(chosen.ranked, 1):
         told(0.6 + 0.3 * done / (len(chosen.ranked) + 1))
         tables += scorer.tables(segment, segments.rows(segment))
-    found = payoffs(frame, models.mu)
+    found = payoffs(frame, mu)
     fitted = Fitted(frame, whole, models, choice.chosen, balance, found, tables)
     summary = {
         **_counts(inputs, frame),
@@ -95,8 +101,11 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         **_judges(inputs.judges),
         "segments": chosen.levels,
         "segments_left_out": chosen.left_out,
+        "votes_to_flip": flips_of(frame, mu, config, tables, whole=whole),
     }
-    return Result(stored, models, featuriser, tuple(tables), found, summary, diagnose(fitted, config))
+    cost = inputs.roster.label_cost[inputs.roster.active]
+    plan = Planner(frame, models, config.acquisition, estimands_of(config), cost).plan(tables)
+    return Result(stored, models, featuriser, tuple(tables), found, summary, diagnose(fitted, config), plan)
 
 
 def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:

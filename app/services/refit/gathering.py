@@ -30,14 +30,15 @@ def gather(repository: GatherRepository, board: Board, watermark: int) -> Inputs
 def _roster(repository: GatherRepository, board_id: int) -> Roster:
     items = repository.items(board_id)
     spans = repository.spans(board_id)
-    position = {number: at for at, (number, _, _) in enumerate(items)}
+    position = {item.id: at for at, item in enumerate(items)}
     return Roster(
-        ids=_ints(number for number, _, _ in items),
-        names=tuple(name for _, name, _ in items),
-        active=np.array([active for _, _, active in items], dtype=np.bool_),
+        ids=_ints(item.id for item in items),
+        names=tuple(item.name for item in items),
+        active=np.array([item.active for item in items], dtype=np.bool_),
         span_item=_ints(position[item] for item, _, _ in spans),
         span_from=_ints(begin for _, begin, _ in spans),
         span_to=_ints(OPEN if end is None else end for _, _, end in spans),
+        label_cost=np.array([item.label_cost for item in items], dtype=np.float64),
     )
 
 

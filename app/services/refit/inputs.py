@@ -58,6 +58,7 @@ class Roster:
     ids, names : of every item that was ever on the board.
     active : whether it can be drawn now.
     span_item, span_from, span_to : the times (µs) in which items could be drawn; span_item indexes `names`.
+    label_cost : what an item adds to the cost of a label.
     """
 
     ids: Ints
@@ -66,6 +67,7 @@ class Roster:
     span_item: Ints
     span_from: Ints
     span_to: Ints
+    label_cost: Floats
 
     def positions(self, ids: Ints) -> Ints:
         """Index of items by their database ids."""

@@ -220,7 +220,6 @@ class _Maker:
             ranked=found.items,
             value=found.value,
             covariance=found.covariance,
-            n_rows=found.n_rows,
             rows_used=found.n_rows,
             standing=standing,
         )

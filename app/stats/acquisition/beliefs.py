@@ -75,7 +75,7 @@ def reliability(sensitivities: Floats) -> float:
 
     Parameters
     ----------
-    sensitivities : (V, m) positive a of each fold model, flattened.
+    sensitivities : (V, ...) non-negative a of each fold model; cells where one of them is 0 say nothing.
     """
     known = sensitivities[:, (sensitivities > 0).all(axis=0)]
     models, cells = known.shape

@@ -46,11 +46,9 @@ def floor_of(rules: Rules, cost: Floats) -> float:
     return min(asked, uniform)
 
 
-def reachable(rules: Rules, cost: Floats) -> tuple[float, float]:
-    """The least and the most that a policy of this mode can spend on a context; `one` cannot choose."""
-    if rules.mode == "bernoulli":
-        return 0.0, float(cost.sum())
-    return 0.0, float(cost.max(initial=0.0))
+def reachable(rules: Rules, cost: Floats) -> float:
+    """The most that a policy of this mode can spend on a context."""
+    return float(cost.sum() if rules.mode == "bernoulli" else cost.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)

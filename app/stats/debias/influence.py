@@ -107,6 +107,13 @@ def influence_lines(
         yield InfluenceLines(part.row, part.vote, _labels(terms, part), centre + scale * (part.psi - around))
 
 
+def influence_parts(sample: Sample, mu: CrossFit, target: Target) -> Iterator[InfluenceLines]:
+    """Values of rows, and corrections of votes, apart and not scaled: their sum over all is n times the score."""
+    lines = _Lines.of(sample, mu, target)
+    for scored in lines.evaluated():
+        yield from lines.split(scored)
+
+
 @dataclass(frozen=True)
 class _Lines:
     """What the lines of a target are made from.

@@ -1,0 +1,1 @@
+"""Which pair next: draws from the policy in force, leases, releases."""
