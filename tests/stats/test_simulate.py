@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.stats.gars import BUILT_IN, Borda, Graph, estimand
-from app.stats.simulate import Arena, Cyclic, Draws, Generator, sobol_covariates, truth
+from app.stats.simulate import Arena, Cyclic, Draws, Generator, Scored, Shown, Strength, sobol_covariates, truth
 from app.stats.types import Floats
 
 BOARDS: tuple[Generator, ...] = (
@@ -16,6 +16,8 @@ BOARDS: tuple[Generator, ...] = (
     Cyclic(n_items=8, n_covariates=3, world=4),
     Arena(n_items=6),
     Arena(taste=0.0),
+    Cyclic(outcomes="binary", strength=Strength(cycle=0.0)),
+    Arena(n_items=5, taste=0.0, strength=Strength(pairs=0.8)),
 )
 
 
@@ -110,7 +112,7 @@ def test_equal_seeds_give_equal_boards(board: Generator) -> None:
 
 
 def test_cyclic_preferences_are_not_transitive() -> None:
-    board = Cyclic(cycle=2.0)
+    board = Cyclic(strength=Strength(cycle=2.0))
     shares = Graph.complete(5).shares(board.rule.scores(board.probabilities(sobol_covariates(board, power=8))))
     assert ((shares > 0.5).sum(axis=2).max(axis=1) < 4).mean() > 0.5
 
@@ -131,3 +133,56 @@ def test_more_points_leave_the_truth_where_it_is() -> None:
         coarse, fine = truth(board, chosen, graph, power=12), truth(board, chosen, graph)
         np.testing.assert_allclose(coarse, fine, atol=2e-3)
         assert not np.array_equal(coarse, fine)
+
+
+def test_a_board_without_pair_terms_is_additive_and_one_with_them_is_not() -> None:
+    additive, twisted = (Cyclic(outcomes="binary", strength=Strength(cycle=0.0, pairs=size)) for size in (0.0, 1.0))
+    x = sobol_covariates(additive, power=4)
+    np.testing.assert_allclose(*(board.preferences.utilities(x) for board in (additive, twisted)))
+    triangle = [(0, 1), (1, 2), (2, 0)]
+    for board, flat in ((additive, True), (twisted, False)):
+        margins = board.preferences.margins(x) - board.preferences.position
+        np.testing.assert_allclose(margins, -margins.transpose(0, 2, 1), atol=1e-12)
+        assert (np.abs(sum(margins[:, j, k] for j, k in triangle)) < 1e-9).all() == flat
+
+
+def test_a_restricted_board_shows_only_what_it_may_and_says_with_which_chance() -> None:
+    board = Arena(n_items=5, taste=0.0)
+    allowed = np.ones((2, 5, 5), dtype=bool) & ~np.eye(5, dtype=bool)
+    allowed[0, 4] = allowed[0, :, 4] = False
+    shown = Shown(allowed, np.repeat([0, 1], 5000))
+    draws = board.draw_among(shown, seed=3)
+    votes = draws.votes
+    assert allowed[shown.period, votes.left, votes.right].all()
+    policy = board.propensities(draws.x) * allowed[shown.period]
+    policy /= policy.sum(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(votes.propensity, policy[votes.row, votes.left, votes.right])
+    assert ((votes.left == 4) | (votes.right == 4))[5000:].mean() > 0.2
+
+
+def test_scores_become_outcomes_and_the_truth_is_that_of_the_table() -> None:
+    scores = np.array([[1.0, 0.0, 0.5], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [0.2, 0.0, 0.0]])
+    board = Scored(scores, np.array([0, 0, 1, 1]))
+    assert board.outcomes[:, 0, 1].tolist() == [0, 3, 2, 0]
+    assert board.outcomes[:, 1, 2].tolist() == [1, 1, 2, 3]
+    np.testing.assert_allclose(board.group_policy.sum(axis=(1, 2)), 1.0)
+    # Item 0 against 1: 1, ½, ½, 1; against 2: 1, 0, ½, 1; averaged over both rivals and the four questions.
+    known = board.truth(Borda(), Graph.complete(3))
+    assert known[0] == pytest.approx((0.75 + 0.625) / 2)
+    assert known.sum() == pytest.approx(1.5)
+
+
+def test_votes_on_scores_follow_policy_and_table() -> None:
+    rng = np.random.default_rng(5)
+    board = Scored(rng.integers(0, 3, (60, 4)) / 2.0, rng.integers(0, 3, 60))
+    draws = board.draw(30_000, seed=6)
+    votes, question = draws.votes, board.questions(30_000, seed=6)
+    np.testing.assert_array_equal(votes.outcome, board.outcomes[question, votes.left, votes.right])
+    group = draws.x.argmax(axis=1)
+    np.testing.assert_array_equal(group, board.group[question])
+    np.testing.assert_allclose(votes.propensity, board.group_policy[group, votes.left, votes.right])
+    seen = np.zeros((3, 4, 4))
+    np.add.at(seen, (group, votes.left, votes.right), 1.0)
+    expected = board.group_policy * np.bincount(group)[:, None, None]
+    off = expected > 0
+    assert (np.abs(seen - expected)[off] / np.sqrt(expected[off])).max() < 4.5

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
 
 from app.stats.simulate.generator import Draws, draw_categories, pulls
-from app.stats.simulate.preferences import Preferences
-from app.stats.types import Floats, Ints, Rule, Votes
+from app.stats.simulate.preferences import Preferences, Strength
+from app.stats.types import Bools, Floats, Ints, Rule, Votes
 
 CHUNK = 2048
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which ordered pairs may be shown when.
+
+    Parameters
+    ----------
+    allowed : (g, K, K) the pairs of each period.
+    period : (n,) each row's period.
+    """
+
+    allowed: Bools
+    period: Ints
 
 
 @dataclass(frozen=True)
@@ -26,7 +40,7 @@ class Arena:
     Parameters
     ----------
     n_items, n_covariates : K and d >= 2.
-    cycle : strength of the cyclic pair terms, in log-odds.
+    strength : of the preferences.
     n_voters : voters of a board.
     taste : spread of their tastes, in log-odds.
     world : seed of the coefficients.
@@ -34,7 +48,7 @@ class Arena:
 
     n_items: int = 20
     n_covariates: int = 6
-    cycle: float = 0.3
+    strength: Strength = field(default_factory=lambda: Strength(cycle=0.3))
     n_voters: int = 200
     taste: float = 0.7
     world: int = 0
@@ -47,7 +61,8 @@ class Arena:
     @cached_property
     def preferences(self) -> Preferences:
         """The outcome model's coefficients."""
-        return Preferences.drawn((self.n_items, self.n_covariates), (-0.8, -0.9), cycle=self.cycle, world=self.world)
+        shape = self.n_items, self.n_covariates
+        return Preferences.drawn(shape, (-0.8, -0.9), strength=self.strength, world=self.world)
 
     def covariates(self, uniform: Floats) -> Floats:
         """Standard normal."""
@@ -72,9 +87,22 @@ class Arena:
 
     def draw(self, n_rows: int, *, seed: int) -> Draws:
         """A board of n offers with a vote each."""
+        return self.draw_among(self._everything(n_rows), seed=seed)
+
+    def draw_among(self, shown: Shown, *, seed: int, x: Floats | None = None) -> Draws:
+        """A board whose offers draw among some pairs only, each in proportion to its propensity.
+
+        Parameters
+        ----------
+        shown : the pairs of each row.
+        seed : equal seeds give equal boards.
+        x : (n, d) the rows' covariates; drawn where they are not given.
+        """
+        n_rows = shown.period.size
         generator = np.random.default_rng(seed)
-        x = self.covariates(generator.random((n_rows, self.n_covariates)))
-        left, right, propensity = self._pairs(generator, x)
+        if x is None:
+            x = self.covariates(generator.random((n_rows, self.n_covariates)))
+        left, right, propensity = self._pairs(generator, x, shown)
         voter = generator.choice(self.n_voters, n_rows, p=generator.dirichlet(np.full(self.n_voters, 0.5)))
         tastes = generator.normal(0.0, 1.0, (self.n_voters, self.n_items)) * self.taste
         margins = self.preferences.margins_at(x, left, right) + tastes[voter, left] - tastes[voter, right]
@@ -86,12 +114,18 @@ class Arena:
         """Standard deviation of the difference of two tastes."""
         return float(np.sqrt(2.0)) * self.taste
 
-    def _pairs(self, generator: np.random.Generator, x: Floats) -> tuple[Ints, Ints, Floats]:
+    def _everything(self, n_rows: int) -> Shown:
+        allowed = ~np.eye(self.n_items, dtype=np.bool_)
+        return Shown(allowed[None], np.zeros(n_rows, dtype=np.int64))
+
+    def _pairs(self, generator: np.random.Generator, x: Floats, shown: Shown) -> tuple[Ints, Ints, Floats]:
         """One ordered pair a row with its propensity."""
         pair, chance = np.zeros(len(x), dtype=np.int64), np.zeros(len(x))
         for start in range(0, len(x), CHUNK):
-            policy = self.propensities(x[start : start + CHUNK]).reshape(-1, self.n_items**2)
+            rows = slice(start, start + CHUNK)
+            policy = (self.propensities(x[rows]) * shown.allowed[shown.period[rows]]).reshape(-1, self.n_items**2)
+            policy /= policy.sum(axis=1, keepdims=True)
             drawn = draw_categories(generator, policy)
-            pair[start : start + CHUNK] = drawn
-            chance[start : start + CHUNK] = policy[np.arange(drawn.size), drawn]
+            pair[rows] = drawn
+            chance[rows] = policy[np.arange(drawn.size), drawn]
         return pair // self.n_items, pair % self.n_items, chance

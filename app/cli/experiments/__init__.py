@@ -1,0 +1,17 @@
+"""`orthorank experiment …`: re-run the evidence."""
+
+from __future__ import annotations
+
+import typer
+
+from app.cli.experiments import coverage
+
+experiments = typer.Typer(no_args_is_help=True, help="Re-run the experiments behind the statistics; seeds are fixed.")
+commands = typer.Typer()
+commands.add_typer(experiments, name="experiment")
+experiments.command()(coverage.coverage)
+
+
+@experiments.callback()
+def group() -> None:
+    """Keep `experiment` a group of commands."""
