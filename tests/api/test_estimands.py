@@ -20,7 +20,6 @@ from tests.refitting import Bench
 ITEMS = ("ada", "bell", "curie", "dirac")
 UNSEEN = {"ada", "bell"}
 SIZE = len(ITEMS)
-HALF = ["left", "right", "tie", "both_bad", "both_good"]
 RULES: dict[str, Any] = {
     "binary": ["left", "right"],
     "ternary": ["left", "right", "tie"],
@@ -54,13 +53,10 @@ def robust(s: Floats, edges: Bools) -> Floats:
 
 
 def walk(s: Floats, edges: Bools, damping: float = 0.0) -> Floats:
-    """Where a walk that moves from i to j by s_ji settles, step by step."""
+    """Where a walk that moves from i to j by s_ji is after very many steps."""
     step = np.where(edges, s.T, 0.0)
     step = (1.0 - damping) * step / step.sum(axis=1, keepdims=True) + damping / SIZE
-    mass = np.full(SIZE, 1.0 / SIZE)
-    for _ in range(400):
-        mass = 0.5 * (mass + mass @ step)
-    return mass
+    return np.linalg.matrix_power((np.eye(SIZE) + step) / 2.0, 1024)[0]
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ def votes_for(names: Sequence[str], size: int) -> Iterator[Mapping[str, Any]]:
         left, right = pairs[number % len(pairs)]
         ahead = "left" if ITEMS.index(left) > ITEMS.index(right) else "right"
         outcome = ahead if rng.random() < 0.4 else names[rng.integers(len(names))]
-        yield {"left": left, "right": right, "outcome": outcome, "propensity": 1.0 / len(pairs)}
+        yield {"left": left, "right": right, "outcome": outcome}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -156,12 +152,13 @@ def test_scores_and_errors_agree_with_a_plain_computation(
         psi = Plain(opened, credit, name, pairs == "observed").psi()
         query = f"/rankings?estimand={name}&pairs={pairs}"
         answer = board("GET", query).json()
-        assert answer["rule"] == {each: list(weights) for each, weights in zip(names, credit, strict=True)}
+        assert list(answer["rule"].items()) == [(each, list(own)) for each, own in zip(names, credit, strict=True)]
         assert answer["pairs"] == pairs
         agree(answer, psi)
-        if pairs == "all":
-            assert answer["status"] == "extrapolated"
-        agree(board("GET", query + "&anchor=curie").json(), psi - psi[:, 2:3])
+        if name != "robust":  # the worst rival is another than the one never met
+            assert answer["status"] == ("extrapolated" if pairs == "all" else "ok")
+        if name in ("bt", "robust"):
+            agree(board("GET", query + "&anchor=curie").json(), psi - psi[:, 2:3])
         if name == "bt":
             elo = psi * 400.0 / np.log(10.0)
             agree(board("GET", query + "&scale=elo").json(), elo + 1000.0)
