@@ -77,10 +77,10 @@ def test_weak_and_strong_covariates_get_their_own_ridge() -> None:
     assert fit_regularised(weak).precision > 3 * fit_regularised(strong).precision
 
 
-def test_an_item_that_won_everything_stays_finite() -> None:
+def test_items_that_won_everything_or_never_played_stay_finite() -> None:
     comparisons, _ = _drawn(np.random.default_rng(6), size=200, n_items=3, width=1, slope=0.1)
     first = (comparisons.left == 0) | (comparisons.right == 0)
-    model = fit_plug_in(replace(comparisons, won=np.where(first, comparisons.left == 0, comparisons.won)))
+    model = fit_plug_in(replace(comparisons, won=np.where(first, comparisons.left == 0, comparisons.won), n_items=4))
     utilities = model.utilities(comparisons.x)
     assert np.isfinite(utilities).all()
     assert (utilities.argmax(axis=1) == 0).all()
@@ -102,6 +102,9 @@ def test_votes_that_decide_nothing_are_left_out() -> None:
     assert comparisons.weight.sum() == (case.sample.votes.outcome < 2).sum()
     cell = comparisons.fold, comparisons.pattern, comparisons.left, comparisons.right, comparisons.won
     assert np.unique(np.stack(cell), axis=1).shape[1] == len(comparisons.won)
+    tied = case.sample.votes.take(case.sample.votes.outcome == 2)
+    with pytest.raises(NotIdentified, match="decisive"):
+        Comparisons.of(replace(case.sample, votes=tied), x)
     even: Sample = replace(case.sample, rule=Rule(np.full(3, 0.5), np.full(3, 0.5)))
     with pytest.raises(NotIdentified, match="decisive"):
         Comparisons.of(even, x)
