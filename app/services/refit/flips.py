@@ -38,10 +38,14 @@ def _flips(
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
     wanted = {*ALWAYS, *(each.name for each in config.named_estimands)}
     estimands = {each.name: each for each in estimands_of(config) if each.name in wanted}
-    support = support_of(whole)
+    # A board without items has tables too, and no graph.
+    support = support_of(whole) if whole.n_items else None
     for table in tables:
         default = not table.segment and table.estimator == DEBIASED and table.pairs == table.auto
         if not default or table.estimand not in estimands:
+            continue
+        if support is None:
+            yield table.estimand, None
             continue
         mode = next(each for each in MODES if each == table.pairs)
         target = Target(estimands[table.estimand], support.graph(mode))
