@@ -204,7 +204,7 @@ def test_pairs_compete_within_the_active_set_of_their_offer() -> None:
 @pytest.mark.parametrize("unit", ["battle", "context"])
 def test_ratios_multiply_frequencies_and_on_battle_boards_pairs_share_the_offer(unit: Unit) -> None:
     board = Confounded.drawn(900, seed=6)
-    ratios = np.where(OFF, np.arange(1.0, 10.0).reshape(3, 3) / 5, 1.0)
+    ratios = np.where(OFF, np.arange(1.0, 10.0).reshape(3, 3), 1.0)
     found = learned_propensities(replace(board.selection(), unit=unit), Known(ratios), seed=1)
     raised = found.frequency * ratios[board.labels.left, board.labels.right]
     if unit == "context":

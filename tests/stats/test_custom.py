@@ -75,7 +75,7 @@ def test_large_boards_are_taken_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch
 
 
 def test_certain_shares_still_have_a_slope() -> None:
-    p = np.full((1, 3, 3), 1.0)
+    p = np.triu(np.ones((1, 3, 3)))
     chosen = custom("mine", own.spread)
     at = (np.array([0]), np.array([0]), np.array([1]))
     assert np.isfinite(chosen.value(p, Graph.complete(3))).all()

@@ -60,15 +60,14 @@ class CustomEstimand(ShareEstimand):
         return scores
 
     def slope_at(self, s: Floats, index: Ints, left: Ints, right: Ints, graph: Graph) -> Floats:
-        """Derivative as s_jk rises and s_kj falls; see `ShareEstimand`."""
+        """Derivative as s_jk rises and s_kj falls; see `ShareEstimand`. Pairs stay within the component."""
         slopes = np.zeros((index.size, graph.n_items))
         place = np.cumsum(graph.component) - 1
-        inside = np.flatnonzero(graph.component[left] & graph.component[right])
         ranked, step = self._ranked(s, graph), max(HELD // max(graph.ranked.size**2, 1), 1)
-        for start in range(0, inside.size, step):
-            at = inside[start : start + step]
+        for start in range(0, index.size, step):
+            at = slice(start, start + step)
             moved = self._moved(ranked[index[at]], place[left[at]], place[right[at]])
-            slopes[np.ix_(at, graph.ranked)] = _checked(self.name, moved)
+            slopes[at, graph.ranked] = _checked(self.name, moved)
         return slopes
 
     def _moved(self, shares: Floats, left: Ints, right: Ints) -> Floats:
