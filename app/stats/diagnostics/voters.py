@@ -87,9 +87,9 @@ def judge_voters(votes: Votes, chances: Floats, rule: Rule) -> Voters | None:
     expected = chances @ lean
     surprise = lean[votes.outcome] - expected
     spread = chances @ lean**2 - expected**2
-    slope = _lean(votes.voter, voter, (expected, surprise, spread))
-    shift = _lean(votes.voter, voter, (np.ones_like(expected), surprise, spread))
-    agreement = Lean(slope.value + 1.0, slope.z, _below(slope.z), slope.taste)
+    slope = _lean(votes.voter, voter, (expected, surprise, spread), below=True)
+    shift = _lean(votes.voter, voter, (np.ones_like(expected), surprise, spread), below=False)
+    agreement = Lean(slope.value + 1.0, slope.z, slope.p_value, slope.taste)
     p_value = np.minimum(2.0 * np.minimum(agreement.p_value, shift.p_value), 1.0)
     return Voters(voter, count[voter], agreement, shift, p_value, discoveries(p_value, FALSE_DISCOVERIES))
 
@@ -125,18 +125,21 @@ def taste_variance(statistic: Floats, noise: Floats, scale: Floats) -> float:
     return float(brentq(excess, 0.0, high, rtol=1e-6))
 
 
-def _lean(label: Ints, voter: Ints, of_vote: tuple[Floats, Floats, Floats]) -> Lean:
-    """Σ direction · surprise of each voter against its spread; two-sided."""
+def _lean(label: Ints, voter: Ints, of_vote: tuple[Floats, Floats, Floats], *, below: bool) -> Lean:
+    """Σ direction · surprise of each voter against its spread: two-sided, or from below.
+
+    From below, taste is taken from the lower half of the voters: nobody can agree much more than the median voter does,
+    but many agree less.
+    """
     direction, surprise, spread = of_vote
     size = int(label.max()) + 1
     statistic = sums_by(label, direction * surprise, size)[voter]
     noise = np.maximum(sums_by(label, direction**2 * spread, size)[voter], 1e-12)
     scale = np.maximum(sums_by(label, direction**2, size)[voter], 1e-12)
-    taste = taste_variance(statistic, noise, scale)
-    z = statistic / np.sqrt(noise + taste * scale**2)
-    return Lean(statistic / scale, z, 2.0 * _below(-np.abs(z)), float(np.sqrt(taste)))
-
-
-def _below(z: Floats) -> Floats:
-    """(v,) chance of a value below z, Student's t with degrees of freedom by the number of voters."""
-    return np.asarray(stdtr(EFFICIENCY * z.size, z), dtype=np.float64)
+    # Where tastes differ, a model of the average voter errs for everybody alike: the median voter is the yardstick.
+    off = statistic - np.median(statistic / scale) * scale
+    asked = off <= 0.0 if below else np.ones(off.size, dtype=np.bool_)
+    taste = taste_variance(off[asked], noise[asked], scale[asked])
+    z = off / np.sqrt(noise + taste * scale**2)
+    chance = np.asarray(stdtr(EFFICIENCY * asked.sum(), z if below else -np.abs(z)), dtype=np.float64)
+    return Lean(statistic / scale, z, chance if below else 2.0 * chance, float(np.sqrt(taste)))
