@@ -21,6 +21,7 @@ from app.services.refit import choosing, fit, scoring
 from app.services.refit.fit import Result, refit
 from app.services.refit.fitting import FoldModels
 from app.services.refit.modelled import Contextual
+from app.services.refit.policy import Planner
 from app.stats.debias import scores
 from app.stats.debias.layout import Layout
 from app.stats.debias.one_step import Scored
@@ -42,6 +43,8 @@ ROUNDS = 100
 GIGABYTE = 1 << 30
 ASSEMBLY = ("mu", "F and gradients", "clusters and sums", "layout", "unsupported shares")
 """Stages that make mu, psi and moments of fitted models."""
+BESIDE = ("restricted", "contextual", "diagnostics", "votes to flip", "policy")
+"""What is made besides, with all that it calls."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Measured:
 def measure(size: Size) -> tuple[Measured, Result]:
     """Refit a board of that size."""
     inputs = size.inputs()
-    stages, began = Stages(), time.perf_counter()
+    stages, began = Stages(*BESIDE), time.perf_counter()
     with stages.watching(*_WATCHED), stages.inside("other"), threadpool_limits(1):
         result = refit(inputs, size.config)
     wall = time.perf_counter() - began
@@ -115,6 +118,8 @@ _WATCHED = (
     (scoring, "restricted_scores", "restricted"),
     (Contextual, "scores", "contextual"),
     (fit, "diagnose", "diagnostics"),
+    (fit, "flips_of", "votes to flip"),
+    (Planner, "plan", "policy"),
     (scoring, "estimate", "clusters and sums: rankings"),
     (scores, "_unsupported", "unsupported shares"),
     (Layout, "of", "layout"),

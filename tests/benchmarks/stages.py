@@ -14,9 +14,15 @@ Label = str | Callable[..., str]
 
 
 class Stages:
-    """Seconds by label while the watched functions run, in one thread."""
+    """Seconds by label while the watched functions run, in one thread.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    whole : labels that take what they call as well.
+    """
+
+    def __init__(self, *whole: str) -> None:
+        self._whole = frozenset(whole)
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._open: list[str] = []
         self._since = 0.0
@@ -25,7 +31,7 @@ class Stages:
     def inside(self, label: str) -> Iterator[None]:
         """Charge what runs here to the label, until an inner one takes over."""
         self._charge()
-        self._open.append(label)
+        self._open.append(self._open[-1] if self._open and self._open[-1] in self._whole else label)
         try:
             yield
         finally:
