@@ -14,8 +14,8 @@ from app.db.arrays import moments, plain, texts
 from app.db.models import Assignment, Context, Draw, Item, ItemSpan
 
 OFFER = text("""
-INSERT INTO offers (board_id, context_id, external_id, source)
-SELECT :board, sent.context, sent.name, :source
+INSERT INTO offers (board_id, context_id, external_id, source, created_at)
+SELECT :board, sent.context, sent.name, :source, statement_timestamp()
 FROM unnest(CAST(:contexts AS bigint[]), CAST(:names AS text[])) AS sent (context, name)
 RETURNING external_id, id
 """)
@@ -156,7 +156,10 @@ class AssignmentRepository:
         self._session.flush()
 
     def offer(self, board_id: int, contexts: Sequence[int], *, source: str) -> list[int]:
-        """Record one draw opportunity of each context; their numbers, in order."""
+        """Record one draw opportunity of each context; their numbers, in order.
+
+        They are dated after the items were read, not as the work began: an item drawn was active by then.
+        """
         names = [str(uuid4()) for _ in contexts]
         values = {"board": board_id, "source": source, "contexts": plain(contexts), "names": texts(names)}
         numbers = {row.external_id: row.id for row in self._session.execute(OFFER, values)}

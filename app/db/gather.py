@@ -41,7 +41,15 @@ OFFER_COLUMNS = {
     "context": "int8send(context_id)",
     "key": f"int8send({HASH.format('external_id')})",
     "created": "timestamptz_send(created_at)",
+    "drawn": "int8send((source IN ('acquire', 'pool'))::int::bigint)",
 }
+DRAW_COLUMNS = {
+    "offer": "int8send(offer_id)",
+    "left": "int8send(left_id)",
+    "right": "int8send(right_id)",
+    "answered": "timestamptz_send(coalesce(answered_at, 'infinity'))",
+}
+"""An infinite time is sent as the largest number."""
 JUDGEMENT_COLUMNS = {
     "context": "int8send(context_id)",
     "judge": f"int8send({HASH.format('judge')})",
@@ -166,7 +174,10 @@ class GatherRepository:
         return received
 
     def fingerprint(self, board_id: int, watermark: int) -> str:
-        """Equal where nothing that a refit reads has changed."""
+        """Equal where nothing that a refit reads has changed.
+
+        Of assignments it reads which pairs were drawn for the offers, and answers that are among the votes.
+        """
         values = {"board": board_id, "watermark": watermark}
         return str(self._session.execute(text(FINGERPRINT), values).scalar_one())
 
@@ -177,6 +188,10 @@ class GatherRepository:
     def offers(self, board_id: int) -> Columns:
         """The named offers and draws."""
         return self._columns(Packed("offers", OFFER_COLUMNS, "id"), board_id, NO_END)
+
+    def draws(self, board_id: int) -> Columns:
+        """The assignments."""
+        return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, NO_END)
 
     def judges(self, board_id: int) -> dict[int, str]:
         """Names of the board's judges by their hash, sorted by name."""

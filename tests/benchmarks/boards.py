@@ -68,7 +68,7 @@ def _contexts(x: Floats) -> ContextTable:
 
 def _no_offers() -> OfferTable:
     none = np.zeros(0, dtype=np.int64)
-    return OfferTable(none, none, none, none)
+    return OfferTable(none, none, none, none, none > 0)
 
 
 def _roster(n_items: int) -> Roster:

@@ -40,7 +40,7 @@ def inputs(
     named = np.array(offers, dtype=np.int64).reshape(-1, 2).T
     # Hashes run against the numbers, so that no order is by accident that of the database.
     context_table = ContextTable(number, -7 * number, 0 * number, 0 * number, [{}])
-    offer_table = OfferTable(named[0], named[1], -3 * named[0], 0 * named[0])
+    offer_table = OfferTable(named[0], named[1], -3 * named[0], 0 * named[0], named[0] < 0)
     return Inputs(table, tuple(reasons), context_table, offer_table, roster())
 
 

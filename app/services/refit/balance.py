@@ -23,7 +23,8 @@ def balance_of(frame: Frame, whole: Sample) -> Balance | None:
     if frame.kind != "logged" or not len(whole.votes):
         return None
     offers = eligible_rows(frame.exposure)
-    return check_balance(whole, drawable_pairs(whole, offers) & ~_kept_apart(whole))
+    drawable = drawable_pairs(whole, offers)
+    return check_balance(whole, drawable if frame.designed else drawable & ~_kept_apart(whole))
 
 
 def _kept_apart(sample: Sample) -> Bools:

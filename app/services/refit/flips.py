@@ -49,7 +49,8 @@ def _flips(
             continue
         mode = next(each for each in MODES if each == table.pairs)
         target = Target(estimands[table.estimand], support.graph(mode))
-        by_row = frame.clustering.unit == "battle"
+        # A row that stays without its votes is no vote.
+        by_row = not frame.lasting.any()
         found = votes_to_flip(whole, mu, target, table.value, by_row=by_row) if table.value.size > 1 else None
         names = [frame.items[at] for at in table.ranked.tolist()]
         yield (

@@ -11,7 +11,8 @@ from app.domain.boards import BoardConfig
 from app.domain.outcomes import rule
 from app.services.refit.eligibility import exposure_of
 from app.services.refit.inputs import Inputs
-from app.services.refit.population import Population, populate
+from app.services.refit.population import Population, Unit, populate
+from app.services.refit.response import answered_by_now
 from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, assign_folds, mix
 from app.stats.debias.propensity import (
@@ -36,11 +37,14 @@ class Frame:
     Parameters
     ----------
     items : names, sorted; K of them.
-    sample : propensities given that the row is eligible: as logged, nothing excluded; as learned from the covariates;
-        1 where they are frequencies.
+    sample : propensities given that the row is eligible: as logged, times the chance of an answer by now, nothing
+        excluded; as learned from the covariates; 1 where they are frequencies.
     exposure : the active set of each offer.
     event : (e,) the first vote of each distinct (offer, ordered pair).
     labels, held : (l,) distinct labels before exclusions, and whether they are still there.
+    lasting, labels_lasting : (m,) and (l,) whether their rows stay without them, see `Population`.
+    designed : whether the policy behind all rows is the board's own: each pair of items that a row could show has a
+        positive propensity in it.
     time : (n,) µs, when the row was offered.
     context_id : (n,) database id of the row's context, 0 where there is none.
     vote_id : (m,) database id of each vote.
@@ -56,6 +60,9 @@ class Frame:
     event: Ints
     labels: Labels
     held: Bools
+    lasting: Bools
+    labels_lasting: Bools
+    designed: bool
     time: Ints
     context_id: Ints
     vote_id: Ints
@@ -68,10 +75,13 @@ class Frame:
         """The sample of some rows (n,), or of all, with the propensities used there.
 
         Eligibility shares, and frequencies where they are estimated, are those of these very rows; so is what
-        exclusions left, on context boards. On battle boards an excluded vote has no row: its rate is the board's.
+        exclusions left where rows stay without their labels. Where an excluded vote has no row its rate is the board's.
         """
         chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
-        return segment(self.sample, chosen, propensity=self._used(chosen))
+        exposure = self.exposure.take(chosen)
+        share = self._share(chosen, exposure)
+        sample = segment(self.sample, chosen, propensity=self._used(chosen, exposure, share))
+        return replace(sample, possible=share > 0) if self.designed else sample
 
     def frequencies(self, rows: Bools | None = None) -> Floats:
         """(V, K, K) how often each ordered pair was labelled, of all rows (n,) or some: in each fold, on the others.
@@ -83,11 +93,9 @@ class Frame:
         shares: Floats = self._frequencies(chosen, exposure) * self._share(chosen, exposure)
         return shares
 
-    def _used(self, rows: Bools) -> Floats:
-        votes, exposure = self.sample.votes, self.exposure.take(rows)
-        pi = self._given(rows, exposure)
-        share = self._share(rows, exposure)
-        used = used_propensities(pi, share, left=votes.left, right=votes.right)
+    def _used(self, rows: Bools, exposure: Exposure, share: Floats) -> Floats:
+        votes = self.sample.votes
+        used = used_propensities(self._given(rows, exposure), share, left=votes.left, right=votes.right)
         # Votes outside these rows are dropped with them; whatever stands there must only be valid.
         return np.where(rows[votes.row], used, 1.0)
 
@@ -102,10 +110,15 @@ class Frame:
                 return self.sample.votes.propensity
 
     def _logged(self, rows: Bools) -> Floats:
-        votes, unit = self.sample.votes, self.clustering.unit
-        here = rows[self.labels.row] if unit == "context" else np.ones(self.held.size, dtype=np.bool_)
-        labels = Labels(self.labels.row[here], self.labels.left[here], self.labels.right[here])
-        rates = KeptRates.of(labels, self.held[here], self.sample.n_items)
+        staying = self.labels_lasting.copy()
+        staying[staying] = rows[self.labels.row[staying]]
+        return np.where(self.lasting, self._kept(staying, "context"), self._kept(~self.labels_lasting, "battle"))
+
+    def _kept(self, chosen: Bools, unit: Unit) -> Floats:
+        """(m,) logged propensities after exclusions, at the rates of some labels (l,)."""
+        votes, labels = self.sample.votes, self.labels
+        chosen_labels = Labels(labels.row[chosen], labels.left[chosen], labels.right[chosen])
+        rates = KeptRates.of(chosen_labels, self.held[chosen], self.sample.n_items)
         return corrected_for_exclusions(votes.propensity, rates, left=votes.left, right=votes.right, unit=unit)
 
     def _share(self, rows: Bools, exposure: Exposure) -> Floats:
@@ -142,7 +155,7 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
     kind = _propensity_kind(population, config)
     among = np.cumsum(inputs.roster.active) - 1
     playing = inputs.roster.active[population.votes.left] & inputs.roster.active[population.votes.right]
-    votes = _votes(population, kind)
+    votes = _votes(population, kind, inputs)
     votes = replace(votes, left=among[votes.left], right=among[votes.right]).take(playing)
     number = np.cumsum(playing) - 1
     before = population.labels
@@ -161,6 +174,9 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
         event=number[population.event[playing[population.event]]],
         labels=Labels(before.row[heard], among[before.left[heard]], among[before.right[heard]]),
         held=population.held[heard],
+        lasting=population.lasting[playing],
+        labels_lasting=population.labels_lasting[heard],
+        designed=population.designed and config.acquisition.floor != 0,
         time=population.rows.time,
         context_id=population.rows.context_id,
         vote_id=population.votes.ids[playing],
@@ -198,7 +214,7 @@ def _propensity_kind(population: Population, config: BoardConfig) -> PropensityK
     return "logged" if config.propensity == "logged" and logged else "estimated"
 
 
-def _votes(population: Population, kind: PropensityKind) -> Votes:
+def _votes(population: Population, kind: PropensityKind, inputs: Inputs) -> Votes:
     votes = population.votes
-    pi = votes.propensity if kind == "logged" else np.ones(len(votes))
+    pi = votes.propensity * answered_by_now(inputs, votes) if kind == "logged" else np.ones(len(votes))
     return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)

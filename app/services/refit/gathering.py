@@ -11,7 +11,7 @@ import orjson
 from app.db.gather import ContextRow, GatherRepository
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
-from app.services.refit.inputs import OPEN, ContextTable, Inputs, Judges, OfferTable, Roster, VoteTable
+from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, Judges, OfferTable, Roster, VoteTable
 from app.services.refit.judges import Judgements, judges_of, margins
 from app.stats.types import Ints
 
@@ -20,11 +20,12 @@ def gather(repository: GatherRepository, board: Board, watermark: int) -> Inputs
     """The board's votes up to the watermark, and the contexts, offers, items and rules they rest on."""
     roster = _roster(repository, board.id)
     votes, reasons = _votes(repository, board.id, watermark, roster=roster)
-    offers = OfferTable(**repository.offers(board.id))
+    offers = _offers(repository, board.id)
+    draws = _draws(repository, board.id, roster=roster) if offers.drawn.any() else None
     referenced = np.unique(np.concatenate([votes.context, offers.context]))
     rows = repository.contexts(board.id, referenced, offered=board.config.unit == "context")
     contexts, judges = _judged(repository, board, _contexts(rows, board.config), roster=roster)
-    return Inputs(votes, reasons, contexts, offers, roster, judges)
+    return Inputs(votes, reasons, contexts, offers, roster, judges, draws)
 
 
 def _roster(repository: GatherRepository, board_id: int) -> Roster:
@@ -54,6 +55,17 @@ def _votes(
     reason[at] = _ints(reasons.index(each) for each in excluded.values())
     sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
     return VoteTable(**{**columns, **sides}, reason=reason), reasons
+
+
+def _offers(repository: GatherRepository, board_id: int) -> OfferTable:
+    columns = repository.offers(board_id)
+    return OfferTable(**{**columns, "drawn": columns["drawn"] > 0})
+
+
+def _draws(repository: GatherRepository, board_id: int, *, roster: Roster) -> DrawTable:
+    columns = repository.draws(board_id)
+    sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
+    return DrawTable(**{**columns, **sides})
 
 
 def _contexts(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTable:

@@ -96,12 +96,45 @@ class ContextTable:
 
 @dataclass(frozen=True, slots=True)
 class OfferTable:
-    """Named offers and draws, sorted by id."""
+    """Named offers and draws, sorted by id.
+
+    Parameters
+    ----------
+    ids, context : database ids.
+    key, created : hash of the name, µs.
+    drawn : whether pairs were drawn for it here, by the board's own policy.
+    """
 
     ids: Ints
     context: Ints
     key: Ints
     created: Ints
+    drawn: Bools
+
+    def answered_by(self, votes: VoteTable) -> Bools:
+        """(m,) votes on offers that pairs were drawn for here."""
+        return np.isin(votes.offer, self.ids[self.drawn])
+
+    def made(self, ids: Ints) -> Ints:
+        """When offers were made, by their ids."""
+        return self.created[np.searchsorted(self.ids, ids)]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawTable:
+    """Assignments, several of one drawn pair where it was leased again or goes to several annotators.
+
+    Parameters
+    ----------
+    offer : database id.
+    left, right : items by their position in the roster.
+    answered : µs, when it was answered, `OPEN` where it was not.
+    """
+
+    offer: Ints
+    left: Ints
+    right: Ints
+    answered: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +171,7 @@ class Inputs:
     ----------
     reasons : names of the exclusions.
     judges : None on a board without judgements.
+    draws : None on a board that no pairs were drawn for.
     """
 
     votes: VoteTable
@@ -146,3 +180,4 @@ class Inputs:
     offers: OfferTable
     roster: Roster
     judges: Judges | None = None
+    draws: DrawTable | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from app.domain.exclusions import SUPERSEDED
-from app.services.refit.inputs import Inputs, VoteTable
+from app.services.refit.dating import dated, first_drawn
+from app.services.refit.inputs import OPEN, Inputs, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
 from app.stats.debias.propensity import Labels
 from app.stats.debias.weights import first_of_event, vote_weights
@@ -68,9 +69,12 @@ class Population:
     weight : (m,) share of each vote within its row.
     voter : (m,) label; an anonymous vote has one of its own.
     event : (e,) positions among the votes of the first one on each distinct (offer, ordered pair).
-    labels : distinct labels before exclusions; on battle boards their rows are of no account, since an excluded vote
+    labels : distinct labels before exclusions; on battle boards their rows are of no account where an excluded vote
         has none.
     held : (l,) those that are still there.
+    lasting, labels_lasting : (m,) and (l,) those whose rows stay without them: on context boards all, on battle boards
+        those on draws made here.
+    designed : whether all offers are draws made here, so that nothing else can have been shown.
     """
 
     rows: Rows
@@ -83,26 +87,35 @@ class Population:
     event: Ints
     labels: Labels
     held: Bools
+    lasting: Bools
+    labels_lasting: Bools
+    designed: bool
 
 
 def populate(inputs: Inputs, unit: Unit) -> Population:
     """Rows, votes and counts of a board.
 
     On battle boards an excluded vote takes its row along; on context boards the row stays, without the label.
-    A superseded vote is neither: its successor stands in its place.
+    A superseded vote is neither: its successor stands in its place. A draw made here is a row whatever becomes of its
+    votes, on battle boards too.
     """
+    inputs = replace(inputs, votes=dated(inputs))
     superseded = inputs.reasons.index(SUPERSEDED) if SUPERSEDED in inputs.reasons else len(inputs.reasons)
-    current = inputs.votes.take(inputs.votes.reason != superseded)
-    standing, occurrence = _sorted(current.take(current.reason < 0) if unit == "battle" else current, inputs)
+    current = inputs.votes.take((inputs.votes.reason != superseded) | inputs.offers.answered_by(inputs.votes))
+    standing, occurrence = _sorted(current.take(_lasting(current, inputs, unit) | (current.reason < 0)), inputs)
     draw, row = _draws(standing, unit), _shared_rows(standing, unit)
     counted = standing.reason < 0
     rows = _rows(standing, inputs, unit, place=(row, occurrence))
     offers = _offers(standing, inputs, unit, place=(draw, row, rows))
-    before = _labels_before(standing, draw, row) if unit == "context" else _votes_before(current)
+    before = _before(current, standing, inputs, unit, place=(draw, row))
+    designed = _designed(standing, rows, inputs)
     votes, row, draw = standing.take(counted), row[counted], draw[counted]
     weight = vote_weights(draw, votes.left, votes.right, offers_of_row=np.bincount(offers.row)[row])
     event = first_of_event(draw, votes.left, votes.right)
-    return Population(rows, offers, votes, row, draw, weight, labels(votes.voter), event, *before)
+    lasting = _lasting(votes, inputs, unit)
+    return Population(
+        rows, offers, votes, row, draw, weight, labels(votes.voter), event, *before[:2], lasting, before[2], designed
+    )
 
 
 def distinct(label: Ints) -> int:
@@ -116,6 +129,18 @@ def labels(number: Ints) -> Ints:
     marked = np.where(number == 0, number.size + np.arange(number.size), known)
     _, first, inverse = np.unique(marked, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
+
+
+def _lasting(votes: VoteTable, inputs: Inputs, unit: Unit) -> Bools:
+    """(m,) votes whose rows stay where they are excluded."""
+    return np.ones(len(votes), dtype=np.bool_) if unit == "context" else inputs.offers.answered_by(votes)
+
+
+def _designed(standing: VoteTable, rows: Rows, inputs: Inputs) -> bool:
+    """Whether every offer of every row is a draw made here."""
+    offers = inputs.offers
+    drawn = bool(offers.drawn.all() and offers.answered_by(standing).all())
+    return drawn and bool(np.isin(rows.context_id, offers.context).all())
 
 
 def _sorted(votes: VoteTable, inputs: Inputs) -> tuple[VoteTable, Ints]:
@@ -169,6 +194,8 @@ def _rows(votes: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, In
     content = np.concatenate([_vote_hashes(votes, inputs, occurrence)[first], silent_hash])
     own = np.where(context_id > 0, mix(key), content)
     began = np.minimum.reduceat(votes.created, first) if first.size else np.zeros(0, dtype=np.int64)
+    if unit == "context":
+        began = np.minimum(began, first_drawn(inputs)[at[: first.size]])
     return Rows(
         context=labels(context_id),
         context_id=context_id,
@@ -226,7 +253,9 @@ def _silent(inputs: Inputs, unit: Unit, votes: VoteTable) -> tuple[Ints, Ints, H
     if unit == "context":
         index = np.flatnonzero(~np.isin(table.ids, votes.context) & (table.ids > 0))
         index = index[np.argsort(table.key[index], kind="stable")]
-        return table.ids[index], table.created[index], mix(table.key[index])
+        drawn = first_drawn(inputs)[index]
+        time = np.where(drawn < OPEN, drawn, table.created[index])
+        return table.ids[index], time, mix(table.key[index])
     offers = inputs.offers
     index = np.flatnonzero(~np.isin(offers.ids, inputs.votes.offer))
     key = table.key[np.searchsorted(table.ids, offers.context[index])]
@@ -235,8 +264,20 @@ def _silent(inputs: Inputs, unit: Unit, votes: VoteTable) -> tuple[Ints, Ints, H
     return offers.context[index], offers.created[index], mix(key, offers.key[index])
 
 
-def _votes_before(current: VoteTable) -> tuple[Labels, Bools]:
-    return Labels(np.zeros_like(current.left), current.left, current.right), current.reason < 0
+def _before(
+    current: VoteTable, standing: VoteTable, inputs: Inputs, unit: Unit, *, place: tuple[Ints, Ints]
+) -> tuple[Labels, Bools, Bools]:
+    """Labels before exclusions, those still there, and those whose rows stay."""
+    going = current.take(~_lasting(current, inputs, unit))
+    staying = _lasting(standing, inputs, unit)
+    found, held = _labels_before(standing.take(staying), place[0][staying], place[1][staying])
+    every = Labels(
+        np.concatenate([np.zeros_like(going.left), found.row]),
+        np.concatenate([going.left, found.left]),
+        np.concatenate([going.right, found.right]),
+    )
+    lasting = np.arange(every.row.size) >= len(going)
+    return every, np.concatenate([going.reason < 0, held]), lasting
 
 
 def _labels_before(standing: VoteTable, draw: Ints, row: Ints) -> tuple[Labels, Bools]:

@@ -50,6 +50,7 @@ def pack_stored(stored: Stored) -> bytes:
         "n_folds": frame.n_folds,
         "clustering": [frame.clustering.by, frame.clustering.unit, frame.clustering.fixed],
         "levels": stored.levels,
+        "designed": frame.designed,
     }
     arrays = {
         "first": sample.rule.first,
@@ -63,6 +64,8 @@ def pack_stored(stored: Stored) -> bytes:
         "event": frame.event,
         **{f"labels.{name}": getattr(frame.labels, name) for name in Labels.__slots__},
         "held": frame.held,
+        "lasting": frame.lasting,
+        "labels_lasting": frame.labels_lasting,
         "time": frame.time,
         "context_id": frame.context_id,
         "vote_id": frame.vote_id,
@@ -88,6 +91,9 @@ def unpack_stored(body: bytes) -> Stored:
         event=arrays["event"],
         labels=Labels(**{name: arrays[f"labels.{name}"] for name in Labels.__slots__}),
         held=arrays["held"],
+        lasting=arrays["lasting"],
+        labels_lasting=arrays["labels_lasting"],
+        designed=header["designed"],
         time=arrays["time"],
         context_id=arrays["context_id"],
         vote_id=arrays["vote_id"],
