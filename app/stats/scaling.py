@@ -37,5 +37,7 @@ class Scaling:
 
     def design(self, x: Floats) -> Floats:
         """(u, 1 + d): a leading 1, then the scaled covariates within ±5, 0 where missing."""
-        scaled = np.nan_to_num((x - self.mean) / self.scale, nan=0.0)
-        return np.concatenate([np.ones((len(x), 1)), np.clip(scaled, -_REACH, _REACH)], axis=1)
+        scaled = np.minimum(np.maximum((x - self.mean) / self.scale, -_REACH), _REACH)
+        design = np.ones((len(x), 1 + x.shape[1]))
+        design[:, 1:] = np.where(np.isnan(scaled), 0.0, scaled)
+        return design

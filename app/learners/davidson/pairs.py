@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,11 +35,18 @@ class PairEffects:
     def everywhere(self, design: Floats) -> Floats:
         """(u, K, K) of every ordered pair."""
         effects = np.zeros((len(design), self.n_items, self.n_items))
-        first, second = np.triu_indices(self.n_items, 1)
+        first, second = _pairs(self.n_items)
         upper = design[:, : self.gamma.shape[1]] @ self.gamma.T
         effects[:, first, second] = upper
         effects[:, second, first] = -upper
         return effects
+
+
+@lru_cache(maxsize=8)
+def _pairs(n_items: int) -> tuple[Ints, Ints]:
+    """The unordered pairs in their order; the fold models of a board ask for the same ones."""
+    first, second = np.triu_indices(n_items, 1)
+    return first, second
 
 
 def pair_index(left: Ints, right: Ints, n_items: int) -> tuple[Ints, Ints]:

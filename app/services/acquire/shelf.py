@@ -21,11 +21,17 @@ from app.services.refit import storage
 from app.services.refit.policy import Plan, unpack_plan
 from app.services.refit.snapshot import FEATURISER, MODEL, POLICY
 from app.stats.acquisition import Beliefs
-from app.stats.gars import Estimand
+from app.stats.gars import Estimand, Graph
 from app.stats.types import Covariates, Floats, OutcomeModel, Rule
 
 KEPT_BYTES = 512 << 20
 """Artifacts of so many bytes stay loaded; of the boards used last."""
+
+CELLS = 1_000_000
+"""Contexts × models × K² that are looked at in one go.
+
+What a request holds in memory is a few times this, whatever it asks for.
+"""
 
 logger = logging.getLogger(__name__)
 OpenWork = Callable[[], UnitOfWork]
@@ -40,6 +46,7 @@ class Advisor:
     snapshot_id : of the snapshot.
     plan : the policy.
     estimand, rule : what it makes certain.
+    graph : all pairs of its items.
     featuriser : None on boards without features.
     models : of the folds.
     size : bytes of the artifacts.
@@ -49,15 +56,23 @@ class Advisor:
     plan: Plan
     estimand: Estimand
     rule: Rule
+    graph: Graph
     featuriser: Featuriser | None
     models: Sequence[OutcomeModel]
     size: int
 
     def sensitivities(self, features: Sequence[Mapping[str, Any]]) -> Floats:
-        """(u, K, K) of contexts with these features; judges are silent."""
-        known = self._covariates(features)
-        beliefs = Beliefs.of((model.probabilities(known) for model in self.models), self.rule)
-        return self.plan.sensitivities(beliefs, self.estimand)
+        """(u, K, K) of contexts with these features, averaged over the fold models; judges are silent."""
+        known, size = self._covariates(features), self.graph.n_items
+        found = np.empty((len(known), size, size))
+        step = max(1, CELLS // (len(self.models) * size**2))
+        for start in range(0, len(known), step):
+            part = known.take(np.arange(start, min(start + step, len(known))))
+            # All fold models as one: numpy's price of a call is paid once.
+            mu = np.concatenate([model.probabilities(part) for model in self.models])
+            each = Beliefs.of([mu], self.rule).sensitivities(self.estimand, self.graph, self.plan.weight)
+            found[start : start + step] = each.reshape(len(self.models), -1, size, size).mean(axis=0)
+        return found
 
     def _covariates(self, features: Sequence[Mapping[str, Any]]) -> Covariates:
         x = np.zeros((len(features), 0)) if self.featuriser is None else self.featuriser.transform(features)
@@ -168,6 +183,7 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
         plan,
         estimand_named(plan.asked.estimand, board.config),
         rule(board.config.categories),
+        Graph.complete(len(plan.items)),
         Featuriser.from_bytes(featuriser) if featuriser else None,
         [load_model(body) for body in pieces[MODEL]],
         sum(len(piece) for kind in pieces.values() for piece in kind),

@@ -84,11 +84,6 @@ class Plan:
     judges: int
     modes: Mapping[Mode, Calibration]
 
-    def sensitivities(self, beliefs: Beliefs, estimand: Estimand) -> Floats:
-        """(u, K, K) averaged over the fold models."""
-        mean: Floats = beliefs.sensitivities(estimand, Graph.complete(len(self.items)), self.weight).mean(axis=0)
-        return mean
-
 
 def pair_costs(cost: Floats) -> Floats:
     """(K (K-1),) costs of the ordered pairs, row by row."""
