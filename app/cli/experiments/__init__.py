@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from app.cli.experiments import coverage
+from app.cli.experiments import coverage, curves, real
 
 experiments = typer.Typer(no_args_is_help=True, help="Re-run the experiments behind the statistics; seeds are fixed.")
 commands = typer.Typer()
 commands.add_typer(experiments, name="experiment")
-experiments.command()(coverage.coverage)
+for command in (coverage.coverage, curves.judges, curves.misspecification, real.real):
+    experiments.command()(command)
 
 
 @experiments.callback()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +11,8 @@ from typing import Annotated, Any, Generic, NoReturn, TypeVar
 
 import orjson
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import Progress
-from rich.table import Table
 
 Result = TypeVar("Result")
 PLOTS = (".svg", ".png", ".pdf")
@@ -48,22 +47,21 @@ class Report(Generic[Result]):
 
     Parameters
     ----------
-    table, records, draw : the terminal's view, JSON's, and the plot's.
+    table, record, draw : the terminal's view, JSON's, and the plot's.
     """
 
-    table: Callable[[Sequence[Result]], Table]
-    records: Callable[[Sequence[Result]], list[dict[str, Any]]]
-    draw: Callable[[Sequence[Result], Path], None]
+    table: Callable[[Result], RenderableType]
+    record: Callable[[Result], Any]
+    draw: Callable[[Result, Path], None]
 
-    def show(self, results: Sequence[Result], *, json: bool, plot: Path | None) -> None:
+    def show(self, result: Result, *, json: bool, plot: Path | None) -> None:
         """Print, and draw where that is asked for."""
         if json:
-            typer.echo(orjson.dumps(self.records(results), option=orjson.OPT_INDENT_2))
+            typer.echo(orjson.dumps(self.record(result), option=orjson.OPT_INDENT_2))
         else:
-            console = Console()
-            Console(width=None if console.is_terminal else WIDTH).print(self.table(results))
+            Console(width=None if Console().is_terminal else WIDTH).print(self.table(result))
         if plot is not None:
-            self.draw(results, plot)
+            self.draw(result, plot)
 
 
 def finish(passed: bool) -> NoReturn:

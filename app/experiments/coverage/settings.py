@@ -9,6 +9,7 @@ from app.experiments.coverage.arrivals import late_joiner
 from app.experiments.coverage.case import Case
 from app.experiments.coverage.clusters import fixed_contexts, voters
 from app.experiments.coverage.exclusions import exclusions
+from app.experiments.coverage.leases import leases
 from app.experiments.coverage.plain import single_pair, table1
 from app.experiments.coverage.sparse import sparse
 from app.experiments.coverage.watched import anytime
@@ -20,6 +21,7 @@ SETTINGS: Mapping[str, Callable[[str], Iterable[Case]]] = MappingProxyType(
         "voters": voters,
         "fixed-contexts": fixed_contexts,
         "late-joiner": late_joiner,
+        "leases": leases,
         "exclusions": exclusions,
         "anytime": anytime,
         "sparse": sparse,

@@ -35,6 +35,7 @@ class Cyclic:
     strength : of the preferences.
     low, high : bounds of the propensities.
     outcomes : `binary`; `ternary`, a tie half a win for both; `decisive`, ties occur and are credited to nobody.
+    tie : mean log-odds of a tie, against a win between equals.
     world : seed of the coefficients.
     """
 
@@ -44,6 +45,7 @@ class Cyclic:
     low: float = 0.05
     high: float = 0.45
     outcomes: Outcomes = "ternary"
+    tie: float = -0.7
     world: int = 0
 
     @property
@@ -55,7 +57,7 @@ class Cyclic:
     @cached_property
     def preferences(self) -> Preferences:
         """The outcome model's coefficients."""
-        ties = () if self.outcomes == "binary" else (-0.7,)
+        ties = () if self.outcomes == "binary" else (self.tie,)
         shape = self.n_items, self.n_covariates
         return Preferences.drawn(shape, ties, strength=self.strength, world=self.world)
 

@@ -1,0 +1,80 @@
+"""A table of scores: what each item earned on each question, from a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.formats.rows import UnusableFile
+from app.formats.sources.source import opened
+from app.stats.types import Floats, Ints
+
+SCORE, QUESTION, TASK = "score:", "query_id", "task"
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Complete scores.
+
+    Parameters
+    ----------
+    items : names of the K items.
+    scores : (Q, K) in [0, 1].
+    task : (Q,) labels 0 .. T-1.
+    features : (Q, d) covariates of the questions; d is 0 where no file gives them.
+    """
+
+    items: tuple[str, ...]
+    scores: Floats
+    task: Ints
+    features: Floats
+
+
+def read_scores(path: Path, features: Path | None = None) -> ScoreTable:
+    """Read a CSV file with columns query_id, task and `score:NAME`, and one with query_id and numeric columns.
+
+    Raises
+    ------
+    UnusableFile
+        Where a column is missing or holds something else than numbers.
+    """
+    rows = _rows(path, (QUESTION, TASK))
+    names = [name for name in rows[0] if name.startswith(SCORE)]
+    if len(names) < 2:
+        raise UnusableFile(f"{path}: fewer than two columns {SCORE}NAME")
+    _, task = np.unique([row[TASK] for row in rows], return_inverse=True)
+    covariates = np.zeros((len(rows), 0)) if features is None else _features(features, rows)
+    items = tuple(name.removeprefix(SCORE) for name in names)
+    return ScoreTable(items, _numbers(path, rows, names), task.astype(np.int64), covariates)
+
+
+def _features(path: Path, questions: list[Row]) -> Floats:
+    """(Q, d) in the order of the questions."""
+    rows = {row[QUESTION]: row for row in _rows(path, (QUESTION,))}
+    missing = [row[QUESTION] for row in questions if row[QUESTION] not in rows]
+    if missing:
+        raise UnusableFile(f"{path}: no features of question {missing[0]!r} and {len(missing) - 1} others")
+    wanted = [rows[row[QUESTION]] for row in questions]
+    return _numbers(path, wanted, [name for name in wanted[0] if name != QUESTION])
+
+
+def _rows(path: Path, needed: tuple[str, ...]) -> list[Row]:
+    with opened(path) as file:
+        text = b"".join(file.lines()).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    missing = [name for name in needed if not rows or name not in rows[0]]
+    if missing:
+        raise UnusableFile(f"{path}: no column {missing[0]!r}")
+    return rows
+
+
+def _numbers(path: Path, rows: list[Row], names: list[str]) -> Floats:
+    try:
+        return np.array([[float(row[name]) for name in names] for row in rows])
+    except ValueError as error:
+        raise UnusableFile(f"{path}: {error}") from None
