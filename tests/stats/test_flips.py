@@ -99,13 +99,21 @@ def passes(psi: Floats, votes: Ints, *, chunk: int = 7) -> Iterator[Parts]:
 def test_little_room_changes_nothing(seed: int, held: int, lead: float) -> None:
     rng = np.random.default_rng(seed)
     psi = rng.standard_t(2, size=(80, 5)) + lead * np.arange(5)
-    votes = rng.integers(0, 2, 80)
+    votes = rng.integers(0, 2, 80) * rng.integers(1, 30, 80)
     value = psi.mean(axis=0)
     found = [
         fewest(lambda: passes(psi, votes), value, units=int((votes > 0).sum()), tie=1e-9, held=each)
         for each in (held, 10_000)
     ]
     assert found[0] == found[1]
+
+
+def test_a_rival_with_many_small_gains_may_need_fewer_votes_than_one_with_a_large_gain() -> None:
+    # One row of 30 votes decides against the second item, two rows of one vote each against the third.
+    psi = -np.array([[0.0, 10.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 3.0], [0.0, -2.0, -1.0]])
+    votes = np.array([30, 1, 1, 0])
+    for held in (2, 100):
+        assert fewest(lambda: passes(psi, votes), psi.mean(axis=0), units=3, tie=0.0, held=held) == Flip(0, 2, 2)
 
 
 def test_known_answers() -> None:
