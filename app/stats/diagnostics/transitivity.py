@@ -121,7 +121,7 @@ def skew_test(
 
     Returns
     -------
-    None where the pairs close no circle.
+    None where the pairs close no circle, or no correction scatters.
     """
     net = _net(sample, means, graph)
     size = graph.n_items
@@ -131,6 +131,8 @@ def skew_test(
     statistic = float(_squares(net, net.odds[None])[0])
     draws = _null_draws(sample, net, clustering=clustering, seed=seed)
     mean, variance = float(draws.mean()), float(draws.var(ddof=1))
+    if not (mean > 0.0 and variance > 0.0):
+        return None
     degrees = 2.0 * mean**2 / variance
     excess = max(statistic - mean, 0.0) / float((1.0 / net.variance).sum())
     p_value = float(chdtrc(degrees, statistic * degrees / mean))
