@@ -10,7 +10,7 @@ import orjson
 from fastapi import Header, Response
 from pydantic import Field
 
-from app.api.deps import AcquiringBoard, PortsOf, ReadableBoard, Work
+from app.api.deps import AcquiringDesk, PortsOf, ReadableBoard, Work
 from app.api.routing import api_router
 from app.domain.acquire import AcquireDraft, ReleaseDraft
 from app.services.acquire import policy as policies
@@ -82,23 +82,21 @@ IdempotencyKey = Annotated[
 
 
 @router.post("/acquire", response_model=Acquired)
-def acquire(
-    board: AcquiringBoard, draft: AcquireDraft, work: Work, ports: PortsOf, key: IdempotencyKey = None
-) -> Response:
+def acquire(desk: AcquiringDesk, draft: AcquireDraft, ports: PortsOf, key: IdempotencyKey = None) -> Response:
     """Pairs to label, drawn at random from the policy in force: for the contexts sent, or for `count` of the pool.
 
     Each context is one draw and counts as offered, whether or not a pair was drawn. Without contexts, drawn pairs that
     nobody holds come first. An empty list with `Retry-After` says that the pool has nothing left at the moment.
     """
-    answer = run.acquire(work, board, draft, shelf=ports.shelf, key=key, now=datetime.now(UTC))
+    answer = run.acquire(desk.work, desk.board, draft, shelf=ports.shelf, key=key, now=datetime.now(UTC))
     headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
     return Response(orjson.dumps(answer.document), media_type="application/json", headers=headers)
 
 
 @router.post("/assignments/{assignment}/release", status_code=204)
-def release(board: AcquiringBoard, assignment: str, work: Work, draft: ReleaseDraft | None = None) -> None:
+def release(desk: AcquiringDesk, assignment: str, draft: ReleaseDraft | None = None) -> None:
     """Give a pair back unanswered; nobody is asked for it again."""
-    run.release(work, board, assignment, None if draft is None else draft.reason)
+    run.release(desk.work, desk.board, assignment, None if draft is None else draft.reason)
 
 
 @router.get("/policy", response_model=Policy)

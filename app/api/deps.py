@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -59,11 +59,15 @@ Documented = Annotated[HTTPAuthorizationCredentials | None, Depends(scheme)]
 def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Caller | None:
     """Who asks, counted against the rate limit of the key, or of the address where there is no key."""
     caller = access.identify(work, request.headers.get("authorization"))
+    _count(request, ports, caller)
+    return caller
+
+
+def _count(request: Request, ports: Ports, caller: Caller | None) -> None:
     address = request.client.host if request.client else "unknown"
     wait = ports.limiter.wait(f"address:{address}" if caller is None else f"key:{caller.key_id}")
     if wait:
         raise limited("rate-limit", "too many requests", retry_after=wait)
-    return caller
 
 
 MaybeCaller = Annotated[Caller | None, Depends(identify)]
@@ -87,6 +91,25 @@ class _Admitted:
 
 
 ReadableBoard = Annotated[Board, Depends(_Admitted("read"))]
-AcquiringBoard = Annotated[Board, Depends(_Admitted("acquire"))]
 VotableBoard = Annotated[Board, Depends(_Admitted("votes"))]
 OwnBoard = Annotated[Board, Depends(_Admitted("admin"))]
+
+
+class Desk(NamedTuple):
+    """A board opened to a caller, and the transaction of the request."""
+
+    work: UnitOfWork
+    board: Board
+
+
+def _at_desk(
+    request: Request, board: Annotated[str, Path(description="slug")], ports: PortsOf, _: Documented
+) -> Iterator[Desk]:
+    """What `Work` and a board for the scope `acquire` are, in one step: this is the route that people wait for."""
+    with UnitOfWork(ports.sessions) as work:
+        caller, found = access.knock(work, board, request.headers.get("authorization"))
+        _count(request, ports, caller)
+        yield Desk(work, access.opened(found, board, caller, "acquire"))
+
+
+AcquiringDesk = Annotated[Desk, Depends(_at_desk, scope="function")]

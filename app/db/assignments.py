@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -11,7 +12,7 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db.arrays import moments, plain, texts
-from app.db.models import Assignment, Context, Draw, Item, ItemSpan
+from app.db.models import Assignment, Context, Draw, Item
 
 OFFER = text("""
 INSERT INTO offers (board_id, context_id, external_id, source, created_at)
@@ -61,6 +62,12 @@ FOR UPDATE OF waits SKIP LOCKED
 HAD = text("""
 SELECT context_id, left_id, right_id
 FROM assignments WHERE context_id = ANY(CAST(:contexts AS bigint[])) AND annotator = :annotator
+""")
+
+STANDING = text("""
+SELECT newest.id, items.id, name, label_cost
+FROM (SELECT (SELECT id FROM snapshots WHERE board_id = :board ORDER BY computed_at DESC LIMIT 1)) AS newest (id)
+LEFT JOIN (item_spans JOIN items ON items.id = item_id AND active_to IS NULL) ON items.board_id = :board
 """)
 
 ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, :board))")
@@ -127,6 +134,13 @@ class Candidate(NamedTuple):
     label_cost: float
 
 
+class Standing(NamedTuple):
+    """What a draw depends on: the newest snapshot, None before the first, and the active items."""
+
+    snapshot_id: UUID | None
+    items: list[Candidate]
+
+
 class AssignmentRepository:
     """Draws and assignments of all boards."""
 
@@ -137,14 +151,12 @@ class AssignmentRepository:
         """Let nobody else act under this name on the board until the transaction ends."""
         self._session.execute(ALONE, {"board": board_id, "name": name})
 
-    def candidates(self, board_id: int) -> list[Candidate]:
-        """The active items, in the order in which refits know them."""
-        query = (
-            select(Item.id, Item.name, Item.label_cost)
-            .join(ItemSpan, (ItemSpan.item_id == Item.id) & ItemSpan.active_to.is_(None))
-            .where(Item.board_id == board_id)
+    def standing(self, board_id: int) -> Standing:
+        """The newest snapshot, and the active items in the order in which refits know them."""
+        rows = self._session.execute(STANDING, {"board": board_id}).all()
+        return Standing(
+            rows[0][0], sorted((Candidate._make(row[1:]) for row in rows if row[1]), key=attrgetter("name"))
         )
-        return sorted((Candidate._make(row) for row in self._session.execute(query)), key=lambda item: item.name)
 
     def answered(self, board_id: int, key: str) -> Draw | None:
         """What was answered to an earlier request under this key."""

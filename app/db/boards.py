@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import Row, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.db.keys import USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
 from app.db.models import Context, Vote
 from app.domain.boards import Board, BoardConfig, from_document, to_document
+from app.domain.keys import Caller
+
+KNOCK = text("""
+SELECT boards.id, slug, title, public, config, boards.created_at, boards.updated_at, keys.id AS key_id, scopes,
+       keys.board_id, last_used_at IS NULL OR last_used_at < now() - CAST(:resolution AS interval) AS stale
+FROM (SELECT) AS nothing
+LEFT JOIN boards ON slug = :slug AND deleted_at IS NULL
+LEFT JOIN keys ON hash = :hash AND revoked_at IS NULL
+""")
 
 
 class BoardRepository:
@@ -31,6 +42,13 @@ class BoardRepository:
         """The board of this slug."""
         row = self._row(slug)
         return None if row is None else _board(row)
+
+    def knock(self, slug: str, fingerprint: bytes | None) -> tuple[Board | None, Bearer | None]:
+        """The board of this slug, and whose key comes for it, in one statement."""
+        values = {"slug": slug, "hash": fingerprint, "resolution": USE_RESOLUTION}
+        row = self._session.execute(KNOCK, values).one()
+        bearer = None if row.key_id is None else Bearer(Caller(row.key_id, row.scopes, row.board_id), row.stale)
+        return None if row.id is None else _board(row), bearer
 
     def get(self, board_id: int) -> Board | None:
         """The board of this number, deleted or not."""
@@ -81,7 +99,7 @@ class BoardRepository:
         return self._session.scalars(query).one_or_none()
 
 
-def _board(row: BoardRow) -> Board:
+def _board(row: BoardRow | Row[Any]) -> Board:
     return Board(
         id=row.id,
         slug=row.slug,

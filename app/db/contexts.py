@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from uuid import uuid4
 
 import orjson
 from sqlalchemy import func, select, text
@@ -36,6 +37,30 @@ FROM sent JOIN held USING (id)
 WHERE contexts.id = sent.id
 """)
 
+OFFER = text("""
+WITH sent AS (
+    SELECT * FROM unnest(CAST(:ids AS text[]), CAST(:features AS jsonb[]), CAST(:texts AS text[]),
+                         CAST(:payloads AS jsonb[]), CAST(:offers AS text[]))
+         AS sent (name, features, text, payload, offer)
+), made AS (
+    INSERT INTO contexts (board_id, external_id, features, text, payload, offered)
+    SELECT :board, name, features, text, payload, TRUE FROM sent
+    ON CONFLICT DO NOTHING
+    RETURNING id, external_id AS name
+), known AS (
+    SELECT id, external_id AS name, features, text, payload, offered
+    FROM contexts WHERE board_id = :board AND external_id = ANY(CAST(:ids AS text[]))
+), found AS (
+    SELECT id, name FROM made UNION ALL SELECT id, name FROM known
+), given AS (
+    INSERT INTO offers (board_id, context_id, external_id, source, created_at)
+    SELECT :board, found.id, sent.offer, :source, statement_timestamp() FROM found JOIN sent USING (name)
+    RETURNING id, context_id
+)
+SELECT found.name, given.id, found.id, known.features, known.text, known.payload, known.offered
+FROM found JOIN given ON context_id = found.id LEFT JOIN known ON known.id = found.id
+""")
+
 FIND = text("""
 SELECT external_id, id, features, text, payload, offered
 FROM contexts WHERE board_id = :board AND external_id = ANY(CAST(:ids AS text[]))
@@ -53,6 +78,14 @@ class Ensured(NamedTuple):
 
     known: dict[str, Known]
     created: set[str]
+
+
+class Offered(NamedTuple):
+    """A context as it was when it was offered, the number of the offer, and whether the context is new."""
+
+    context: Known
+    offer: int
+    created: bool
 
 
 class ContextRepository:
@@ -76,6 +109,22 @@ class ContextRepository:
         others = missing.keys() - created.keys()
         return Ensured(known | created | (self.find(board_id, others) if others else {}), set(created))
 
+    def offer(self, board_id: int, wanted: Mapping[str, Wanted], *, source: str) -> dict[str, Offered]:
+        """One draw opportunity of each context, stored where it is not there; the caller compares known ones.
+
+        Offers are dated after the items were read, not as the work began: an item drawn was active by then.
+        """
+        found: dict[str, Offered] = {}
+        # A context that another writer stored meanwhile is neither made nor seen by the same statement.
+        while missing := {name: wanted[name] for name in sorted(wanted.keys() - found.keys())}:
+            values = {**_columns(missing), "board": board_id, "source": source}
+            values["offers"] = texts(str(uuid4()) for _ in missing)
+            for name, offer, number, *stored in self._session.execute(OFFER, values):
+                created = stored[-1] is None
+                context = _known(number, wanted[name]) if created else Known(number, *stored)
+                found[name] = Offered(context, offer, created)
+        return found
+
     def learn(self, wanted: Mapping[int, Wanted]) -> None:
         """Write what known contexts did not say yet (by their numbers): a text, a payload, that they are offered."""
         rows = sorted(wanted.items(), key=lambda row: row[0])
@@ -98,15 +147,18 @@ class ContextRepository:
         return {(context, name): number for context, name, number in self._session.execute(query)}
 
     def _create(self, board_id: int, wanted: Mapping[str, Wanted]) -> dict[str, Known]:
-        values = {
-            "board": board_id,
-            "ids": texts(wanted),
-            "features": texts(_document(each.features or {}) for each in wanted.values()),
-            "texts": texts(each.text for each in wanted.values()),
-            "payloads": texts(_document(each.payload) for each in wanted.values()),
-            "offered": plain(each.offered for each in wanted.values()),
-        }
+        offered = plain(each.offered for each in wanted.values())
+        values = {**_columns(wanted), "board": board_id, "offered": offered}
         return {name: _known(number, wanted[name]) for name, number in self._session.execute(CREATE, values)}
+
+
+def _columns(wanted: Mapping[str, Wanted]) -> dict[str, str]:
+    return {
+        "ids": texts(wanted),
+        "features": texts(_document(each.features or {}) for each in wanted.values()),
+        "texts": texts(each.text for each in wanted.values()),
+        "payloads": texts(_document(each.payload) for each in wanted.values()),
+    }
 
 
 def _known(number: int, wanted: Wanted) -> Known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.db.models import Board, Key
@@ -13,6 +13,11 @@ from app.domain.keys import Caller
 
 USE_RESOLUTION = timedelta(minutes=1)
 """The last use is written no more often than this."""
+
+BEARER = text("""
+SELECT id, scopes, board_id, last_used_at IS NULL OR last_used_at < now() - CAST(:resolution AS interval)
+FROM keys WHERE hash = :hash AND revoked_at IS NULL
+""")
 
 
 class KeyView(NamedTuple):
@@ -43,9 +48,7 @@ class KeyRepository:
 
     def bearer(self, fingerprint: bytes) -> Bearer | None:
         """Whose key this is."""
-        stale = or_(Key.last_used_at.is_(None), Key.last_used_at < func.now() - USE_RESOLUTION)
-        query = select(Key.id, Key.scopes, Key.board_id, stale)
-        row = self._session.execute(query.where(Key.hash == fingerprint, Key.revoked_at.is_(None))).one_or_none()
+        row = self._session.execute(BEARER, {"hash": fingerprint, "resolution": USE_RESOLUTION}).one_or_none()
         return None if row is None else Bearer(Caller(row[0], row[1], row[2]), row[3])
 
     def touch(self, key_id: int) -> None:

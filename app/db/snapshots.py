@@ -49,11 +49,6 @@ class SnapshotRepository:
         query = select(Snapshot).where(Snapshot.board_id == board_id).order_by(Snapshot.computed_at.desc())
         return self._session.scalars(query.limit(1)).first()
 
-    def newest_id(self, board_id: int) -> UUID | None:
-        """The id of the newest snapshot."""
-        query = select(Snapshot.id).where(Snapshot.board_id == board_id).order_by(Snapshot.computed_at.desc())
-        return self._session.scalars(query.limit(1)).first()
-
     def head(self, board_id: int) -> Head:
         """The newest snapshot's id, and how many votes came after what it covers."""
         query = select(Snapshot.id, Snapshot.watermark).where(Snapshot.board_id == board_id)

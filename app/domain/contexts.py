@@ -46,6 +46,13 @@ class Known:
     offered: bool
 
 
+def adds(wanted: Wanted, known: Known) -> bool:
+    """Whether a known context would learn something: a text, a payload, that it is offered."""
+    text = known.text is None and wanted.text is not None
+    payload = known.payload is None and wanted.payload is not None
+    return text or payload or (wanted.offered and not known.offered)
+
+
 def contradiction(wanted: Wanted, known: Known) -> DomainError | None:
     """Why a known context cannot be what is wanted; what is not said contradicts nothing."""
     if wanted.features is not None and wanted.features != known.features:

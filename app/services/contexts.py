@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
-from app.domain.contexts import ContextDraft, Known, Wanted, contradiction
+from app.domain.contexts import ContextDraft, Wanted, adds, contradiction
 from app.domain.errors import DomainError
 from app.domain.features import FeatureReader
 
@@ -29,7 +29,7 @@ def register(uow: UnitOfWork, board: Board, drafts: Sequence[ContextDraft]) -> R
     if not needed:
         return Registered(0, 0)
     known, created = uow.contexts.ensure(board.id, needed)
-    news = {known[name].id: each for name, each in needed.items() if name not in created and _adds(each, known[name])}
+    news = {known[name].id: each for name, each in needed.items() if name not in created and adds(each, known[name])}
     if news:
         uow.contexts.learn(news)
         known = uow.contexts.find(board.id, needed)
@@ -65,9 +65,3 @@ def _joined(first: Wanted, second: Wanted) -> Wanted:
         second.payload if first.payload is None else first.payload,
         first.offered or second.offered,
     )
-
-
-def _adds(wanted: Wanted, known: Known) -> bool:
-    text = known.text is None and wanted.text is not None
-    payload = known.payload is None and wanted.payload is not None
-    return text or payload or (wanted.offered and not known.offered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from app.db.keys import KeyView
+from app.db.keys import Bearer, KeyView
 from app.db.models import Key
 from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import Forbidden, Missing, Unauthenticated
@@ -51,7 +51,11 @@ def revoke(uow: UnitOfWork, key_id: int, *, by: Caller | None = None) -> None:
 
 def authenticate(uow: UnitOfWork, secret: str) -> Caller:
     """Who holds this key; its use is written down."""
-    bearer = uow.keys.bearer(fingerprint(secret))
+    return admitted(uow, uow.keys.bearer(fingerprint(secret)))
+
+
+def admitted(uow: UnitOfWork, bearer: Bearer | None) -> Caller:
+    """The caller whose key was found; its use is written down."""
     if bearer is None:
         raise Unauthenticated("unknown-key", "the key is not known, or revoked")
     if bearer.stale:

@@ -21,8 +21,9 @@ def policy(work: UnitOfWork, board: Board, shelf: Shelf) -> dict[str, Any]:
     the same budget, as the models see it; `reliability` says how far the models are believed (0: not at all).
     """
     asked = board.config.acquisition
-    advisor = shelf.advisor(board.id, work.snapshots.newest_id(board.id))
-    drawer = Drawer(board.config, advisor, work.assignments.candidates(board.id), asked.mode, np.random.default_rng())
+    standing = work.assignments.standing(board.id)
+    advisor = shelf.advisor(board.id, standing.snapshot_id)
+    drawer = Drawer(board.config, advisor, standing.items, asked.mode, np.random.default_rng())
     drawer.check()
     found = None if advisor is None else advisor.plan.modes.get(asked.mode)
     return {

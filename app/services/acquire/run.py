@@ -24,7 +24,7 @@ from app.domain.acquire import (
     uuid_of,
 )
 from app.domain.boards import Board
-from app.domain.contexts import Known, Wanted, contradiction
+from app.domain.contexts import Known, Wanted, adds, contradiction
 from app.domain.errors import DomainError, Missing
 from app.domain.features import FeatureReader, described
 from app.services.acquire.drawing import Drawer, Drawn
@@ -87,9 +87,10 @@ def release(work: UnitOfWork, board: Board, assignment: str, reason: str | None)
 
 
 def _drawer(work: UnitOfWork, board: Board, draft: AcquireDraft, shelf: Shelf) -> Drawer:
-    advisor = shelf.advisor(board.id, work.snapshots.newest_id(board.id))
+    standing = work.assignments.standing(board.id)
     mode = draft.mode or board.config.acquisition.mode
-    return Drawer(board.config, advisor, work.assignments.candidates(board.id), mode, np.random.default_rng())
+    advisor = shelf.advisor(board.id, standing.snapshot_id)
+    return Drawer(board.config, advisor, standing.items, mode, np.random.default_rng())
 
 
 class _Place(NamedTuple):
@@ -113,10 +114,9 @@ class _Desk:
 
     def serve(self, asked: Sequence[AskedContext]) -> list[dict[str, Any]]:
         """Pairs for contexts of the request: each is offered now, whether or not anything is drawn."""
-        known = self._ensure(asked)
-        contexts = [_Place(known[each.id].id, each.id, known[each.id].payload) for each in asked]
-        drawn = self._drawer.draw([self._document(known[each.id]) for each in asked])
-        offers = self._work.assignments.offer(self._board.id, [place.id for place in contexts], source=SENT)
+        known, offers = self._offered(asked)
+        contexts = [_Place(each.id, sent.id, each.payload) for sent, each in zip(asked, known, strict=True)]
+        drawn = self._drawer.draw([self._document(each) for each in known])
         return self._write(contexts, offers, drawn, slots=1, most=len(drawn))
 
     def serve_pool(self, count: int) -> list[dict[str, Any]]:
@@ -140,7 +140,22 @@ class _Desk:
             return int(self._board.config.acquisition.lease_seconds)
         return max(1, ceil((expiry - self._now).total_seconds()))
 
-    def _ensure(self, asked: Sequence[AskedContext]) -> Mapping[str, Known]:
+    def _offered(self, asked: Sequence[AskedContext]) -> tuple[list[Known], list[int]]:
+        """The contexts as they are stored now, and one offer of each."""
+        wanted = self._wanted(asked)
+        found = self._work.contexts.offer(self._board.id, wanted, source=SENT)
+        known = {name: each.context for name, each in found.items()}
+        news = {each.id: wanted[name] for name, each in known.items() if adds(wanted[name], each)}
+        if news:
+            self._work.contexts.learn(news)
+            known = self._work.contexts.find(self._board.id, wanted)
+        for number, each in enumerate(asked):
+            differs = contradiction(wanted[each.id], known[each.id])
+            if differs is not None:
+                raise differs.under(f"contexts.{number}")
+        return [known[each.id] for each in asked], [found[each.id].offer for each in asked]
+
+    def _wanted(self, asked: Sequence[AskedContext]) -> dict[str, Wanted]:
         reader = FeatureReader(self._board.config.features)
         wanted: dict[str, Wanted] = {}
         for number, each in enumerate(asked):
@@ -149,18 +164,7 @@ class _Desk:
             except DomainError as error:
                 raise error.under(f"contexts.{number}") from None
             wanted[each.id] = Wanted(features, each.text, each.payload, offered=True)
-        if not wanted:
-            return {}
-        known, created = self._work.contexts.ensure(self._board.id, wanted)
-        for number, each in enumerate(asked):
-            differs = contradiction(wanted[each.id], known[each.id])
-            if differs is not None:
-                raise differs.under(f"contexts.{number}")
-        news = {known[name].id: each for name, each in wanted.items() if name not in created}
-        if news:
-            self._work.contexts.learn(news)
-            known = self._work.contexts.find(self._board.id, wanted)
-        return known
+        return wanted
 
     def _document(self, context: Known | PoolContext) -> Mapping[str, Any]:
         return described(context.features, context.text, self._board.config.features)
