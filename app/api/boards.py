@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import Body
 
-from app.api.deps import KnownCaller, MaybeCaller, OwnBoard, ReadableBoard, Work
+from app.api.deps import KnownCaller, MaybeCaller, OwnBoard, PortsOf, ReadableBoard, Work
 from app.api.routing import api_router
 from app.domain.boards import Board, BoardConfig, BoardDraft
 from app.services import boards
@@ -54,12 +54,13 @@ def read(board: ReadableBoard) -> BoardView:
 
 
 @router.patch("/{board}")
-def change(board: OwnBoard, patch: Annotated[dict[str, Any], Body()], work: Work) -> BoardView:
+def change(board: OwnBoard, patch: Annotated[dict[str, Any], Body()], work: Work, ports: PortsOf) -> BoardView:
     """Merge fields into a board (RFC 7396: null restores a default).
 
-    `unit` and `outcomes` stay as they are once there are votes, declared features once there are contexts.
+    `unit` and `outcomes` stay as they are once there are votes, declared features once there are contexts. Other
+    choices behind the numbers take effect with a refit, which a change of them asks for.
     """
-    return _view(boards.change(work, board.slug, patch))
+    return _view(boards.change(work, board.slug, patch, queue=ports.queue))
 
 
 @router.delete("/{board}", status_code=204)

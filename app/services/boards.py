@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from app.db.unit_of_work import UnitOfWork
@@ -11,7 +12,9 @@ from app.domain.boards import DRAFT, Board, BoardDraft, check_change, config_of,
 from app.domain.errors import Conflict, Invalid, Missing
 from app.domain.keys import Caller
 from app.domain.parsing import parse
+from app.queue import Queue
 from app.services.estimands import check_registered
+from app.services.refit.snapshot import spec_hash
 
 
 def create(uow: UnitOfWork, draft: BoardDraft) -> Board:
@@ -42,8 +45,11 @@ def visible(uow: UnitOfWork, caller: Caller | None) -> list[Board]:
     return [board for board in boards if board.public or board.id == own]
 
 
-def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any]) -> Board:
-    """Merge a patch into a board and commit; refused where stored votes would change their meaning."""
+def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any], *, queue: Queue) -> Board:
+    """Merge a patch into a board and commit; refused where stored votes would change their meaning.
+
+    Another choice behind the numbers asks for a refit of a board with votes.
+    """
     board = uow.boards.lock(find(uow, slug))
     if patch.get("slug", slug) != slug:
         raise Invalid("slug-fixed", "a board keeps its slug", path="slug", expected=slug, got=patch["slug"])
@@ -55,6 +61,9 @@ def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any]) -> Board:
     check_change(board.config, config, has_votes=votes, has_contexts=contexts)
     title = slug if draft.title is None else draft.title
     changed = uow.boards.save(replace(board, title=title, public=draft.public, config=config))
+    if votes and spec_hash(config) != spec_hash(board.config):
+        uow.jobs.request(board.id)
+        uow.after_commit(partial(queue.refit, board.id))
     uow.commit()
     return changed
 

@@ -14,10 +14,14 @@ from app.domain.items import ItemDraft, check_span
 
 
 def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[ItemView, bool]:
-    """Create an item or replace its description, and commit; the item and whether it is new."""
+    """Create an item or replace its description, and commit; the item and whether it is new.
+
+    Another labelling cost asks for a refit of a board with votes, as another active set does: the policy rests on both.
+    """
     check_span(draft)
     uow.items.lock(board.id)
     new = _check_names(uow, board, name, draft)
+    cost = None if new else uow.items.view(board.id, name)[0].item.label_cost
     fields: dict[str, Any] = {"title": draft.title or name, "organisation": draft.organisation, "url": draft.url}
     fields |= {"licence": draft.licence, "cost": draft.cost, "label_cost": draft.label_cost}
     item = uow.items.put(board.id, name, fields)
@@ -27,6 +31,9 @@ def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[Ite
     else:
         uow.items.retire(item.id)
     view = uow.items.view(board.id, name)[0]
+    if cost not in (None, draft.label_cost) and uow.boards.has_votes(board.id):
+        # The next sweep wakes a worker: costs are often changed one after the other.
+        uow.jobs.request(board.id)
     uow.commit()
     return view, new
 

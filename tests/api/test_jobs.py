@@ -145,6 +145,40 @@ def test_another_active_set_makes_a_refit_due(make_board: Make, bench: Bench) ->
     assert sweep(bench, board)
 
 
+def test_another_choice_behind_the_numbers_asks_for_a_refit(
+    make_board: Make, bench: Bench, queue: RecordingQueue
+) -> None:
+    board = make_board(items=ITEMS)
+    before = len(queue.refits)
+    assert board("PATCH", "", {"folds": 4}).status_code == 200
+    assert len(queue.refits) == before
+    board.batch(*ballots(ITEMS, 20, seed=9))
+    bench.refit(board.slug)
+    assert board("PATCH", "", {"title": "Other", "refit": {"votes": 40}}).status_code == 200
+    assert len(queue.refits) == before
+    for change in ({"acquisition": {"budget": 0.5}}, {"learner": "lightgbm"}):
+        assert board("PATCH", "", change).status_code == 200
+        assert queue.refits[-1] == board_id(bench, board)
+    bench.refitter.serve(board_id(bench, board))
+    policy = board("GET", "/policy").json()
+    assert policy["budget"] == 0.5
+    assert not sweep(bench, board)
+
+
+def test_another_labelling_cost_makes_a_refit_due(make_board: Make, bench: Bench) -> None:
+    board = make_board(items=ITEMS)
+    board("PUT", "/items/ada", {"label_cost": 2})
+    assert not sweep(bench, board)
+    board.batch(*ballots(ITEMS, 20, seed=8))
+    first = bench.refit(board.slug)
+    board("PUT", "/items/ada", {"label_cost": 2, "title": "Ada"})
+    assert not sweep(bench, board)
+    board("PUT", "/items/ada", {"label_cost": 3})
+    assert sweep(bench, board)
+    bench.refitter.serve(board_id(bench, board))
+    assert board("GET", "/rankings").json()["snapshot"] != str(first.id)
+
+
 def test_judgements_make_a_refit_due_in_time(make_board: Make, bench: Bench) -> None:
     board = make_board(items=ITEMS, refit={"seconds": 60})
     judgement = {"judge": "j", "context": "p0", "left": "ada", "right": "bell", "probabilities": {"left": 1}}

@@ -132,15 +132,15 @@ def test_a_draw_whose_vote_was_superseded_elsewhere_stays_without_it(unit: Unit)
 def test_draws_and_ordinary_votes_of_a_battle_board_have_kept_rates_of_their_own() -> None:
     """Half of the votes on draws are excluded, none of the others, and the other way round."""
     offers = Offer(1, 1, [(0, 1, 1)]), Offer(2, 1, [(0, 1, 1)])
-    ordinary = [(3, 0, 1), (3, 0, 1)]
+    ordinary = [(3, 0, 1), (3, 1, 2)]
     lost_draw = frame(board(*offers, ordinary=ordinary, reason=[0, -1, -1, -1]))
     used = lost_draw.view().votes.propensity
     assert lost_draw.sample.n_rows == 4
     np.testing.assert_allclose(np.where(lost_draw.lasting, 0.1, 0.2), used)
     lost_vote = frame(board(*offers, ordinary=ordinary, reason=[-1, -1, 0, -1]))
     assert lost_vote.sample.n_rows == 3
-    # One ordered pair only: what is kept is all there is.
-    np.testing.assert_allclose(lost_vote.view().votes.propensity, 0.2)
+    # One of the two ordered pairs is half gone, the other one makes up more of what is left.
+    np.testing.assert_allclose(lost_vote.view().votes.propensity, np.where(lost_vote.lasting, 0.2, 0.2 * 0.75 / 0.5))
 
 
 def test_a_policy_is_known_where_all_offers_are_draws_made_here() -> None:

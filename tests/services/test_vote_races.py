@@ -27,6 +27,7 @@ from app.domain.boards import Board, BoardDraft, Voting
 from app.domain.errors import Conflict, Unavailable
 from app.domain.votes import Result
 from app.services import boards, votes
+from tests.conftest import RecordingQueue
 
 WRITERS = 6
 NUMBERS = count()
@@ -178,7 +179,7 @@ def test_a_change_of_outcomes_waits_for_votes_on_their_way(open_work: Open) -> N
     board = make_board(open_work)
     with open_work() as voting, open_work() as changing, ThreadPoolExecutor(1) as pool:
         voting.votes.lock(board.id, counted=False)
-        change = pool.submit(boards.change, changing, board.slug, {"outcomes": "binary"})
+        change = pool.submit(boards.change, changing, board.slug, {"outcomes": "binary"}, queue=RecordingQueue())
         assert not wait([change], timeout=0.3).done
         votes.record(voting, board, [ballot(1)], now=datetime.now(UTC))
         with pytest.raises(Conflict, match="outcomes"):
@@ -191,7 +192,7 @@ def test_a_vote_is_read_by_the_outcomes_in_force(open_work: Open, database: Engi
     with open_work() as work:
         assert boards.find(work, board.slug).config.categories[0].name == "left"
         with open_work() as other:
-            boards.change(other, board.slug, {"outcomes": swapped})
+            boards.change(other, board.slug, {"outcomes": swapped}, queue=RecordingQueue())
         results = votes.record(work, board, [ballot(1), ballot(2, outcome="tie")], now=datetime.now(UTC))
     assert [result.status for result in results] == ["created", "rejected"]
     assert stored(database, board, "max(outcome)") == 1
