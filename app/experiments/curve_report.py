@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from rich.console import Group
 from rich.table import Table
 
-from app.experiments.curves import Curves
+from app.experiments.curves import Curves, Verdict
 
 
 def as_record(curves: Curves) -> dict[str, Any]:
@@ -29,10 +30,17 @@ def tables(curves: Curves) -> Group:
         hits = "" if point.hits is None else f"{point.hits}/{point.runs}"
         place = point.spot.estimand, point.spot.estimator, point.spot.level
         errors.add_row(*place, f"{point.rmse:.4f} ± {point.two_errors:.4f}", hits)
-    claims = Table("claim", "found", "", title="Ratios of mean squared errors on the same draws, ± 2 standard errors")
-    for verdict in curves.verdicts:
-        claims.add_row(verdict.claim, verdict.found, "ok" if verdict.passed else "FAILED")
-    return Group(errors, claims)
+    return Group(
+        errors, claims(curves.verdicts, "Ratios of mean squared errors on the same draws, ± 2 standard errors")
+    )
+
+
+def claims(verdicts: Sequence[Verdict], title: str) -> Table:
+    """What was put to the test, and how it went."""
+    told = Table("claim", "found", "", title=title)
+    for verdict in verdicts:
+        told.add_row(verdict.claim, verdict.found, "ok" if verdict.passed else "FAILED")
+    return told
 
 
 def plot(curves: Curves, path: Path) -> None:

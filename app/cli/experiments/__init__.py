@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from app.cli.experiments import coverage, curves, real
+from app.cli.experiments import acquisition, coverage, curves, real
 
 experiments = typer.Typer(no_args_is_help=True, help="Re-run the experiments behind the statistics; seeds are fixed.")
 commands = typer.Typer()
 commands.add_typer(experiments, name="experiment")
-for command in (coverage.coverage, curves.judges, curves.misspecification, real.real):
+for command in (acquisition.acquisition, coverage.coverage, curves.judges, curves.misspecification, real.real):
     experiments.command()(command)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.experiments.curves import Outcome, Runs, Spot, Verdict
 from app.experiments.runner import replicates
+from app.stats.types import Floats
 
 Figures = Mapping[Spot, Mapping[str, float]]
 """A replicate: estimand, policy and board → quantities."""
@@ -62,7 +63,7 @@ class Collected:
         """Replicates."""
         return len(self._results)
 
-    def values(self, spot: Spot, quantity: str) -> np.typing.NDArray[np.float64]:
+    def values(self, spot: Spot, quantity: str) -> Floats:
         """One a replicate."""
         return np.array([each[spot][quantity] for each in self._results])
 
@@ -70,13 +71,11 @@ class Collected:
         """Ratio of means on the same draws, and two standard errors of it."""
         return self._runs(quantity, spot, reference).ratio(spot, reference)
 
-    def claim(
-        self, spots: tuple[Spot, Spot], quantity: str, words: str, holds: Callable[[float, float], bool]
-    ) -> Verdict:
-        """A claim on the ratio of one spot's mean to another's: `holds(ratio, two standard errors)`."""
+    def at_most(self, spots: tuple[Spot, Spot], quantity: str, limit: float) -> Verdict:
+        """Whether one spot's mean is at most so many times another's."""
         spot, reference = spots
-        place = f"{spot.level}, {spot.estimand}: {spot.estimator} {words}"
-        return self._runs(quantity, *spots).compare(place, spot, reference, holds)
+        words = f"{spot.level}, {spot.estimand}: {spot.estimator} ≤ {limit:g} × {reference.estimator} in {quantity}"
+        return self._runs(quantity, *spots).compare(words, spot, reference, lambda ratio, _: ratio <= limit)
 
     def quantities(self, reference: str) -> Iterator[Quantity]:
         """Every quantity beside that of a policy on the same board and estimand."""

@@ -73,7 +73,7 @@ class TwoStages:
         chosen = site.label(self.first, policies.POLICIES[name](stage, scored[0]), stage.rules.mode)
         pooled = site.board([start, chosen], self.n)
         found = estimate(pooled.sample, cross_fit(pooled, self.learner), scored, clustering=UNIT)
-        figures = {}
+        figures: dict[Spot, Mapping[str, float]] = {}
         for each in scored:
             result = found[each.name].every.estimate
             figures[Spot(each.name, name, self.level)] = {
@@ -93,9 +93,8 @@ class TwoStages:
             chosen, contrast, even_spot = (
                 Spot(name, policy, self.level) for policy in (policies.A_OPTIMAL, policies.CONTRAST, policies.UNIFORM)
             )
-            yield found.claim((chosen, even_spot), TRACE, f"has ≤ {most} × uniform's tr Sigma^/n", _at_most(most))
-            words = f"has ≤ {MOST_CONTRAST} × a-optimal's tr Sigma^/n"
-            yield found.claim((contrast, chosen), TRACE, words, _at_most(MOST_CONTRAST))
+            yield found.at_most((chosen, even_spot), TRACE, most)
+            yield found.at_most((contrast, chosen), TRACE, MOST_CONTRAST)
             more = found.values(contrast, OPEN) - found.values(chosen, OPEN)
             reach = 2.0 * float(more.std() / np.sqrt(more.size))
             yield Verdict(
@@ -103,10 +102,6 @@ class TwoStages:
                 f"{more.mean():+.2f} ± {reach:.2f}",
                 bool(more.mean() <= reach),
             )
-
-
-def _at_most(limit: float):
-    return lambda ratio, _errors: ratio <= limit
 
 
 def two_stages(learner: str = "davidson") -> TwoStages:

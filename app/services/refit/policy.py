@@ -22,12 +22,14 @@ from app.stats.acquisition import (
     contrast_weight,
     d_weight,
     e_weight,
+    pair_row,
+    pair_square,
     reachable,
     reliability,
     uniform_propensity,
 )
 from app.stats.gars import Estimand, Graph
-from app.stats.inference import differences
+from app.stats.inference import open_neighbours as neighbours_open
 from app.stats.types import Bools, Estimate, Floats
 
 SEED = 20260122
@@ -87,7 +89,7 @@ class Plan:
 
 def pair_costs(cost: Floats) -> Floats:
     """(K (K-1),) costs of the ordered pairs, row by row."""
-    costs: Floats = _flat(cost[:, None] + cost)
+    costs: Floats = pair_row(cost[:, None] + cost)
     return costs
 
 
@@ -131,7 +133,7 @@ class Planner:
         weight = self._weight(tables)
         beliefs = self._beliefs(_contexts_at_most(self._size**2, CELLS))
         sensitivities = beliefs.sensitivities(self.estimand, self._graph, weight)
-        exponent = 0.0 if self.asked.objective == "uniform" else reliability(_flat(sensitivities))
+        exponent = 0.0 if self.asked.objective == "uniform" else reliability(pair_row(sensitivities))
         mean = sensitivities.mean(axis=0)
         modes = {
             mode: self._calibrated(mode, beliefs, mean, exponent=exponent) for mode in MODES if self._affords(mode)
@@ -167,8 +169,8 @@ class Planner:
         rules, cost = rules_of(self.asked, self.asked.mode), pair_costs(self.cost)
 
         def allocate(sensitivities: Floats) -> Floats:
-            mean = _flat(sensitivities.mean(axis=0))
-            return _square(Policy.calibrated(mean, cost, rules, exponent=1.0).propensities(mean))
+            mean = pair_row(sensitivities.mean(axis=0))
+            return pair_square(Policy.calibrated(mean, cost, rules, exponent=1.0).propensities(mean))
 
         return Design(beliefs, self.estimand, self._graph, allocate)
 
@@ -184,19 +186,19 @@ class Planner:
 
     def _calibrated(self, mode: Mode, beliefs: Beliefs, sensitivity: Floats, *, exponent: float) -> Calibration:
         rules, cost = rules_of(self.asked, mode), pair_costs(self.cost)
-        policy = Policy.calibrated(_flat(sensitivity), cost, rules, exponent=exponent)
-        propensity = policy.propensities(_flat(sensitivity))
+        policy = Policy.calibrated(pair_row(sensitivity), cost, rules, exponent=exponent)
+        propensity = policy.propensities(pair_row(sensitivity))
         flat = np.full_like(propensity, uniform_propensity(rules, cost))
         return Calibration(
             policy.scale,
             policy.floor,
             float((propensity @ cost).mean()),
             self._trace(beliefs, propensity) / self._trace(beliefs, flat),
-            _square(propensity.mean(axis=0, keepdims=True))[0],
+            pair_square(propensity.mean(axis=0, keepdims=True))[0],
         )
 
     def _trace(self, beliefs: Beliefs, propensity: Floats) -> float:
-        return float(np.trace(beliefs.covariance(self.estimand, self._graph, _square(propensity))))
+        return float(np.trace(beliefs.covariance(self.estimand, self._graph, pair_square(propensity))))
 
 
 def open_neighbours(tables: Sequence[Table], estimand: str, n_items: int) -> Bools:
@@ -206,11 +208,8 @@ def open_neighbours(tables: Sequence[Table], estimand: str, n_items: int) -> Boo
         wanted = (table.estimand, table.estimator, table.segment) == (estimand, "debiased", "")
         if wanted and table.pairs == table.auto and table.covariance is not None and table.ranked.size > 1:
             estimate = Estimate(table.value, table.covariance, table.n_rows)
-            settled = differences(estimate).better
-            order = np.argsort(-table.value, kind="stable")
-            above, below = order[:-1], order[1:]
-            unsettled = ~settled[above, below]
-            found[table.ranked[above[unsettled]], table.ranked[below[unsettled]]] = True
+            above, below = np.nonzero(neighbours_open(estimate))
+            found[table.ranked[above], table.ranked[below]] = True
     return found
 
 
@@ -249,14 +248,14 @@ class Chooser:
         rules = rules_of(self.plan.asked, self.mode)
         floor = min(found.floor, uniform_propensity(rules, cost))
         policy = Policy(rules, cost, floor, self.plan.exponent, found.scale)
-        return policy.propensities(_flat(self._among(sensitivity)))
+        return policy.propensities(pair_row(self._among(sensitivity)))
 
     def _among(self, sensitivity: Floats) -> Floats:
         """(u, k, k); pairs with an item that the plan does not know have the context's mean."""
         assert self.plan is not None
         place = {name: at for at, name in enumerate(self.plan.items)}
         known = np.array([place.get(name, -1) for name in self.items])
-        mean = _flat(sensitivity).mean(axis=1)
+        mean = pair_row(sensitivity).mean(axis=1)
         found: Floats = sensitivity[:, known[:, None], known]
         return np.where((known[:, None] >= 0) & (known >= 0), found, mean[:, None, None])
 
@@ -297,18 +296,3 @@ def unpack_plan(body: bytes) -> Plan:
 
 def _contexts_at_most(price: int, limit: int) -> int:
     return int(np.clip(limit // price, 32, MOST_CONTEXTS))
-
-
-def _flat(square: Floats) -> Floats:
-    """(..., K, K) without the diagonal: (..., K (K-1)), row by row."""
-    size = square.shape[-1]
-    flat: Floats = square[..., ~np.eye(size, dtype=np.bool_)]
-    return flat
-
-
-def _square(flat: Floats) -> Floats:
-    """(u, K (K-1)) as (u, K, K) with a diagonal of zeros."""
-    size = round((1.0 + np.sqrt(1.0 + 4.0 * flat.shape[-1])) / 2.0)
-    square = np.zeros((len(flat), size, size))
-    square[:, ~np.eye(size, dtype=np.bool_)] = flat
-    return square

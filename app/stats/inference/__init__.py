@@ -3,7 +3,14 @@
 from app.stats.inference.bands import Bands, IntervalKind, bands
 from app.stats.inference.best import probability_best, probability_top
 from app.stats.inference.ellipsoid import Ellipsoid, EqualityTest, ellipsoid, equality_test
-from app.stats.inference.ranks import Differences, differences, rank_intervals, ranks, surely_better
+from app.stats.inference.ranks import (
+    Differences,
+    differences,
+    open_neighbours,
+    rank_intervals,
+    ranks,
+    surely_better,
+)
 from app.stats.inference.scales import against, elo, select
 
 __all__ = [
@@ -18,6 +25,7 @@ __all__ = [
     "ellipsoid",
     "elo",
     "equality_test",
+    "open_neighbours",
     "probability_best",
     "probability_top",
     "rank_intervals",

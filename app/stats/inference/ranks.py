@@ -117,6 +117,21 @@ def surely_better(estimate: Estimate, *, kind: IntervalKind = "simultaneous", le
     return differences(estimate, kind=kind, level=level).better
 
 
+def open_neighbours(estimate: Estimate, *, kind: IntervalKind = "simultaneous", level: float = 0.95) -> Bools:
+    """(d, d) items next to each other in the order of their scores whose difference could be zero, the upper one first.
+
+    Parameters
+    ----------
+    estimate : d scores and their covariance.
+    kind, level : of the intervals of the differences, as in `bands`.
+    """
+    order = np.argsort(-estimate.value, kind="stable")
+    above, below = order[:-1], order[1:]
+    found = np.zeros((order.size, order.size), dtype=np.bool_)
+    found[above, below] = ~surely_better(estimate, kind=kind, level=level)[above, below]
+    return found
+
+
 def difference_errors(estimate: Estimate) -> Floats:
     """(d, d) standard errors of value_j - value_k; exactly 0 where they are rounding."""
     variance = np.diagonal(estimate.covariance)
