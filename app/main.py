@@ -83,6 +83,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     threadpool_limits(1)
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
     sessions = open_sessions(engine)
+    # A connection of its own: requests that wait for a policy may hold all others.
+    loader = open_engine(settings.database.url, pool_size=1)
     redis = open_redis(settings.redis.url)
     limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
 
@@ -91,6 +93,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         ports.shelf.warm()
         yield
         ports.shelf.close()
+        loader.dispose()
         engine.dispose()
         redis.close()
 
@@ -109,7 +112,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         queue=queue or CeleryQueue(open_celery(settings.redis.url)),
         opener=Opener(),
         rendered=Rendered(),
-        shelf=Shelf(partial(UnitOfWork, sessions)),
+        shelf=Shelf(partial(UnitOfWork, open_sessions(loader))),
     )
     app.add_middleware(RequestLog)
     problems.install(app)

@@ -40,9 +40,7 @@ UPDATE contexts SET offered = TRUE FROM taken WHERE contexts.id = taken.id
 RETURNING contexts.id, external_id, features, contexts.text, payload
 """)
 
-WAITING = text("""
-SELECT waits.id, waits.state, waits.offer_id, waits.context_id, contexts.external_id, payload,
-       waits.left_id, waits.right_id, waits.propensity, waits.policy_snapshot_id
+FREE = """
 FROM assignments AS waits
 JOIN offers ON offers.id = waits.offer_id
 JOIN contexts ON contexts.id = waits.context_id
@@ -54,9 +52,19 @@ WHERE waits.board_id = :board AND source = 'pool'
         WHERE had.context_id = waits.context_id AND had.annotator = :annotator
             AND had.left_id = waits.left_id AND had.right_id = waits.right_id
     )
+"""
+
+WAITING = text(f"""
+SELECT waits.id, waits.state, waits.offer_id, waits.context_id, contexts.external_id, payload,
+       waits.left_id, waits.right_id, waits.propensity, waits.policy_snapshot_id
+{FREE}
 ORDER BY waits.expires_at NULLS FIRST, waits.id
 LIMIT :limit
 FOR UPDATE OF waits SKIP LOCKED
+""")
+
+IN_HAND = text(f"""
+SELECT EXISTS (SELECT FROM contexts WHERE board_id = :board AND NOT offered) OR EXISTS (SELECT {FREE})
 """)
 
 HAD = text("""
@@ -204,6 +212,11 @@ class AssignmentRepository:
         """Drawn pairs that this annotator never had and nobody holds, locked until the transaction ends."""
         values = {"board": board_id, "annotator": annotator, "items": plain(items), "limit": limit, "now": now}
         return [Waiting._make(row) for row in self._session.execute(WAITING, values)]
+
+    def in_hand(self, board_id: int, annotator: str | None, *, items: Iterable[int], now: datetime) -> bool:
+        """Whether the pool holds something for the annotator, be it in the hands of another transaction."""
+        values = {"board": board_id, "annotator": annotator, "items": plain(items), "now": now}
+        return bool(self._session.execute(IN_HAND, values).scalar_one())
 
     def lease(self, ids: Sequence[UUID], annotator: str | None, expires: datetime) -> None:
         """Hand open pairs out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
+from app.learners import load_model
+from app.services.acquire import shelf
+from app.stats.types import OutcomeModel
 from tests.api.conftest import BoardCaller, problem
 from tests.refitting import Bench
 
@@ -97,6 +101,31 @@ def test_weights_of_what_is_drawn_count_the_contexts(pool: BoardCaller, bench: B
             square[pair] = square.get(pair, 0.0) + weight * (weight - 1)
     assert len(total) == 12
     assert max(abs(total[pair] - 6_000) / square[pair] ** 0.5 for pair in total) < 4
+
+
+def test_no_model_is_loaded_by_a_request(pool: BoardCaller, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+
+    def recorded(body: bytes) -> OutcomeModel:
+        threads.append(threading.current_thread().name)
+        return load_model(body)
+
+    monkeypatch.setattr(shelf, "load_model", recorded)
+    learned(pool, bench)
+    first = pool("POST", "/acquire", {"contexts": contexts(100, start=1000)}).json()
+    assert first["policy"]["objective"] == "a-optimal"
+    loaded = len(threads)
+    for start in (2000, 3000):
+        assert pool("POST", "/acquire", {"contexts": contexts(5, start=start)}).json()["policy"] == first["policy"]
+    assert len(threads) == loaded > 0
+    answer_all(pool, first["assignments"], seed=3)
+    bench.refit(pool.slug)
+    answers = (pool("POST", "/acquire", {"contexts": contexts(1, start=4000 + n)}).json() for n in range(1000))
+    # While the newer policy is loaded, the older one answers.
+    newer = next(each["policy"]["id"] for each in answers if each["policy"]["id"] != first["policy"]["id"])
+    assert newer == pool("GET", "/policy").json()["id"]
+    assert len(threads) == 2 * loaded
+    assert {name.rpartition("_")[0] for name in threads} == {"policy-loader"}
 
 
 def test_every_offered_context_is_a_row(pool: BoardCaller, bench: Bench) -> None:

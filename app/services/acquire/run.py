@@ -135,6 +135,10 @@ class _Desk:
 
     def wait(self) -> int:
         """Seconds until something may come back to the pool."""
+        items = [item.id for item in self._drawer.items]
+        if self._work.assignments.in_hand(self._board.id, self._annotator, items=items, now=self._now):
+            # Another request looks at what is left, and may leave some of it.
+            return 1
         expiry = self._work.assignments.next_expiry(self._board.id)
         if expiry is None:
             return int(self._board.config.acquisition.lease_seconds)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,8 @@ from app.stats.types import Covariates, Floats, OutcomeModel, Rule
 
 KEPT_BYTES = 512 << 20
 """Artifacts of so many bytes stay loaded; of the boards used last."""
+REST = 30.0
+"""Seconds between two tries to load what cannot be loaded."""
 
 CELLS = 1_000_000
 """Contexts × models × K² that are looked at in one go.
@@ -35,6 +38,7 @@ What a request holds in memory is a few times this, whatever it asks for.
 
 logger = logging.getLogger(__name__)
 OpenWork = Callable[[], UnitOfWork]
+Load = Callable[[UnitOfWork, int, UUID | None], tuple[UUID | None, "Advisor | None"]]
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,11 @@ class Advisor:
 
     def sensitivities(self, features: Sequence[Mapping[str, Any]]) -> Floats:
         """(u, K, K) of contexts with these features, averaged over the fold models; judges are silent."""
-        known, size = self._covariates(features), self.graph.n_items
-        found = np.empty((len(known), size, size))
+        size = self.graph.n_items
+        found = np.empty((len(features), size, size))
         step = max(1, CELLS // (len(self.models) * size**2))
-        for start in range(0, len(known), step):
-            part = known.take(np.arange(start, min(start + step, len(known))))
+        for start in range(0, len(features), step):
+            part = self._covariates(features[start : start + step])
             # All fold models as one: numpy's price of a call is paid once.
             mu = np.concatenate([model.probabilities(part) for model in self.models])
             each = Beliefs.of([mu], self.rule).sensitivities(self.estimand, self.graph, self.plan.weight)
@@ -82,92 +86,20 @@ class Advisor:
         return Covariates(x, np.full((len(features), size, size, self.plan.judges), np.nan))
 
 
-class Shelf:
-    """Advisors by board. While a newer snapshot's one is loaded, the older answers; the very first is waited for.
+def load_newest(work: UnitOfWork, board_id: int, known: UUID | None) -> tuple[UUID | None, Advisor | None]:
+    """The newest snapshot and its policy; no policy where the snapshot is `known`, or has none.
 
-    Parameters
-    ----------
-    open_work : opens a transaction of the loader's own.
+    All is read from one state of the database: a snapshot's artifacts go when two newer ones have come.
     """
-
-    def __init__(self, open_work: OpenWork) -> None:
-        self._open_work = open_work
-        self._lock = Lock()
-        self._ready: OrderedDict[int, Advisor | None] = OrderedDict()
-        self._newest: dict[int, UUID] = {}
-        self._loading: dict[int, Future[None]] = {}
-        self._loader = ThreadPoolExecutor(1, thread_name_prefix="policies")
-
-    def warm(self) -> None:
-        """Start to load the policies of all boards."""
-        self._loader.submit(self._load_all)
-
-    def close(self) -> None:
-        """Stop loading."""
-        self._loader.shutdown(wait=True, cancel_futures=True)
-
-    def advisor(self, board_id: int, snapshot_id: UUID | None) -> Advisor | None:
-        """The board's policy by its newest snapshot, or by the one before while that is loaded.
-
-        Parameters
-        ----------
-        snapshot_id : the newest snapshot; None before the first.
-
-        Returns
-        -------
-        None where there is nothing yet that a policy could be made of.
-        """
-        if snapshot_id is None:
-            return None
-        with self._lock:
-            known = board_id in self._ready
-            waits = None if self._newest.get(board_id) == snapshot_id else self._request(board_id, snapshot_id)
-            if known:
-                self._ready.move_to_end(board_id)
-                return self._ready[board_id]
-            waits = waits or self._loading.get(board_id)
-        if waits is not None:
-            waits.result()
-        with self._lock:
-            return self._ready.get(board_id)
-
-    def _request(self, board_id: int, snapshot_id: UUID) -> Future[None]:
-        self._newest[board_id] = snapshot_id
-        future = self._loader.submit(self._load, board_id, snapshot_id)
-        self._loading[board_id] = future
-        return future
-
-    def _load_all(self) -> None:
-        with self._open_work() as work:
-            boards = [(board.id, work.snapshots.head(board.id).snapshot_id) for board in work.boards.list()]
-        for board_id, snapshot_id in boards:
-            if snapshot_id is not None:
-                with self._lock:
-                    if board_id in self._newest:
-                        continue
-                    self._newest[board_id] = snapshot_id
-                self._load(board_id, snapshot_id)
-
-    def _load(self, board_id: int, snapshot_id: UUID) -> None:
-        try:
-            with self._open_work() as work:
-                advisor = load_advisor(work, board_id, snapshot_id)
-        except Exception:
-            logger.exception("the policy of snapshot %s could not be loaded", snapshot_id)
-            with self._lock:
-                self._newest.pop(board_id, None)
-            return
-        with self._lock:
-            if self._newest.get(board_id) == snapshot_id:
-                self._ready[board_id] = advisor
-                self._ready.move_to_end(board_id)
-                self._loading.pop(board_id, None)
-                self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        while len(self._ready) > 1 and sum(each.size for each in self._ready.values() if each) > KEPT_BYTES:
-            board_id, _ = self._ready.popitem(last=False)
-            self._newest.pop(board_id, None)
+    work.gather.freeze()
+    snapshot_id = work.assignments.standing(board_id).snapshot_id
+    if snapshot_id is None or snapshot_id == known:
+        return snapshot_id, None
+    advisor = load_advisor(work, board_id, snapshot_id)
+    if advisor is not None:
+        # The first answer of a model costs more than the others, and tells whether it can answer.
+        advisor.sensitivities([{}])
+    return snapshot_id, advisor
 
 
 def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor | None:
@@ -188,3 +120,118 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
         [load_model(body) for body in pieces[MODEL]],
         sum(len(piece) for kind in pieces.values() for piece in kind),
     )
+
+
+@dataclass(slots=True)
+class _Place:
+    """What is known of a board.
+
+    Parameters
+    ----------
+    loaded : whether `advisor` says anything.
+    advisor : None where the snapshot has no policy.
+    snapshots : the one that was loaded, and the one that asked for a load last.
+    loading : the load under way.
+    rest_until : no load is tried before, on the clock of `time.monotonic`.
+    """
+
+    loaded: bool = False
+    advisor: Advisor | None = None
+    snapshots: tuple[UUID | None, UUID | None] = (None, None)
+    loading: Future[None] | None = None
+    rest_until: float = 0.0
+
+
+class Shelf:
+    """Advisors by board. While a newer snapshot's one is loaded, the older answers; the very first is waited for.
+
+    Where a policy cannot be loaded, the older one goes on answering, and pairs are drawn alike where there is none.
+
+    Parameters
+    ----------
+    open_work : opens a transaction of the loader's own, on a connection that no request can hold.
+    load : reads a board's newest policy, as `load_newest` does.
+    kept_bytes : see `KEPT_BYTES`.
+    rest : seconds until a load that failed is tried again.
+    """
+
+    def __init__(
+        self, open_work: OpenWork, *, load: Load = load_newest, kept_bytes: int = KEPT_BYTES, rest: float = REST
+    ) -> None:
+        self._open_work, self._read, self._kept_bytes, self._rest = open_work, load, kept_bytes, rest
+        self._lock = Lock()
+        self._places: OrderedDict[int, _Place] = OrderedDict()
+        self._loader = ThreadPoolExecutor(1, thread_name_prefix="policy-loader")
+        # Boards are warmed one by one, so that a request waits for one load at most before its own.
+        self._warmer = ThreadPoolExecutor(1, thread_name_prefix="policy-warmer")
+        self._closed = False
+
+    def warm(self) -> None:
+        """Start to load the policies of all boards."""
+        self._warmer.submit(self._warm_all)
+
+    def close(self) -> None:
+        """Stop loading; what is under way is waited for."""
+        self._closed = True
+        self._loader.shutdown(wait=True, cancel_futures=True)
+        self._warmer.shutdown(wait=True, cancel_futures=True)
+
+    def advisor(self, board_id: int, snapshot_id: UUID | None) -> Advisor | None:
+        """The board's policy by its newest snapshot, or by the one before while that is loaded.
+
+        Parameters
+        ----------
+        snapshot_id : the newest snapshot; None before the first.
+
+        Returns
+        -------
+        None where there is nothing yet that a policy could be made of.
+        """
+        if snapshot_id is None:
+            return None
+        with self._lock:
+            place = self._places.setdefault(board_id, _Place())
+            self._places.move_to_end(board_id)
+            if snapshot_id not in place.snapshots and place.loading is None and monotonic() >= place.rest_until:
+                place.snapshots = (place.snapshots[0], snapshot_id)
+                place.loading = self._loader.submit(self._load, board_id, place)
+            if place.loaded:
+                return place.advisor
+            loading = place.loading
+        if loading is not None:
+            loading.result()
+        return place.advisor
+
+    def _warm_all(self) -> None:
+        with self._open_work() as work:
+            newest = {board.id: work.assignments.standing(board.id).snapshot_id for board in work.boards.list()}
+        for board_id, snapshot_id in newest.items():
+            if not self._closed and not self._full():
+                self.advisor(board_id, snapshot_id)
+
+    def _load(self, board_id: int, place: _Place) -> None:
+        try:
+            with self._open_work() as work:
+                loaded, advisor = self._read(work, board_id, place.snapshots[0])
+        except Exception:
+            logger.exception("the policy of board %s could not be loaded", board_id)
+            with self._lock:
+                place.snapshots, place.loading = (place.snapshots[0], None), None
+                place.rest_until = monotonic() + self._rest
+            return
+        with self._lock:
+            if loaded != place.snapshots[0]:
+                place.advisor = advisor
+            place.loaded, place.snapshots, place.loading = True, (loaded, place.snapshots[1]), None
+            self._drop_oldest()
+
+    def _full(self) -> bool:
+        with self._lock:
+            return self._size() >= self._kept_bytes
+
+    def _size(self) -> int:
+        return sum(place.advisor.size for place in self._places.values() if place.advisor)
+
+    def _drop_oldest(self) -> None:
+        while len(self._places) > 1 and self._size() > self._kept_bytes:
+            self._places.popitem(last=False)

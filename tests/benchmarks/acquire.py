@@ -1,0 +1,235 @@
+"""How long one context waits for its pairs, beside a route that does nothing.
+
+`python -m tests.benchmarks.acquire [--items 20] [--calls 400]` starts everything it needs on ports of its own. The bar
+at 20 items: a median of at most five times the bare route's. `--policy` measures the propensities of 10,000 contexts
+instead, their sensitivities given: at most 1 second of the processor at 20 items, 10 seconds at 100.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from app.stats.acquisition import Mode, Policy, Rules
+from app.stats.types import Floats
+
+MOST_RATIO = 5.0
+CHUNK = 1_000
+"""Contexts of one request."""
+MODES: tuple[Mode, ...] = ("bernoulli", "single", "one")
+MOST_SECONDS = {20: 1.0, 100: 10.0}
+CONTEXTS, CALIBRATED = 10_000, {20: 2_000, 100: 400}
+VOTES = 4_000
+COVARIATES = 6
+BIN = Path(sys.executable).parent
+
+bare = FastAPI()
+
+
+class Question(BaseModel):
+    """The body of a request, read like that of the service."""
+
+    contexts: list[dict[str, Any]]
+
+
+@bare.post("/acquire")
+def nothing(question: Question) -> dict[str, Any]:
+    """An answer of the same shape without any work."""
+    pair = {"id": "0" * 36, "left": "item 00", "right": "item 01", "propensity": 0.01, "expires_at": "2026-11-30"}
+    return {"policy": {"id": "0" * 36}, "assignments": [{"context": question.contexts[0]["id"], **pair}]}
+
+
+class Client:
+    """One connection that stays open."""
+
+    def __init__(self, port: int, key: str = "") -> None:
+        self._connection = HTTPConnection("127.0.0.1", port)
+        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+
+    def __call__(self, method: str, path: str, body: object = None) -> Any:
+        self._connection.request(method, path, json.dumps(body), self._headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status >= 400:
+            raise SystemExit(f"{method} {path}: {answer.status} {content.decode()}")
+        return json.loads(content)
+
+
+def main() -> None:
+    """Measure and print; exit status 1 where the bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, action="append", help="items of the board [20, 100]")
+    parser.add_argument("--calls", type=int, default=400, help="calls of each route")
+    parser.add_argument("--policy", action="store_true", help="propensities alone")
+    asked = parser.parse_args()
+    if asked.policy:
+        sys.exit(not policies(asked.items or (20, 100)))
+    with TemporaryDirectory() as folder, service(Path(folder)) as (port, key), bare_server() as bare_port:
+        rows = [measure(items, asked.calls, (port, key), bare_port) for items in asked.items or (20, 100)]
+    show(rows)
+    sys.exit(any(row["items"] == 20 and row["p50"] > MOST_RATIO * row["bare p50"] for row in rows))
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[tuple[int, str]]:
+    """`orthorank up` on a free port: the port and an admin key."""
+    # As root the servers run as an account of their own, which has to get in.
+    folder.chmod(0o755)
+    port, data = free_port(), ["--data", str(folder / "data")]
+    up = subprocess.Popen([BIN / "orthorank", "up", *data, "--port", str(port)], stdout=subprocess.DEVNULL)
+    try:
+        await_port(port)
+        made = subprocess.run(
+            [BIN / "orthorank", "key", "create", "--scope", "admin", *data], capture_output=True, check=True
+        )
+        yield port, made.stdout.decode().strip()
+    finally:
+        up.terminate()
+        up.wait()
+
+
+@contextmanager
+def bare_server() -> Iterator[int]:
+    """The bare route in a server of its own."""
+    port = free_port()
+    arguments = [sys.executable, "-m", "uvicorn", "tests.benchmarks.acquire:bare", "--port", str(port)]
+    server = subprocess.Popen([*arguments, "--log-level", "warning"])
+    try:
+        await_port(port)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measure(items: int, calls: int, reached: tuple[int, str], bare_port: int) -> dict[str, Any]:
+    """Latencies of both routes in turn, in milliseconds."""
+    call, plain = Client(*reached), Client(bare_port)
+    learn(call, items)
+    rng = np.random.default_rng(items)
+    times: dict[str, list[float]] = {"": [], "bare ": []}
+    for number in range(calls + 20):
+        features = dict(zip(names(), rng.normal(size=COVARIATES).tolist(), strict=True))
+        body = {"contexts": [{"id": f"{number}", "features": features}]}
+        times[""].append(timed(call, f"/v1/boards/b{items}/acquire", body))
+        times["bare "].append(timed(plain, "/acquire", body))
+    quantiles = {"p50": 0.5, "p99": 0.99}
+    found = {
+        f"{who}{name}": float(np.quantile(spent[20:], q))
+        for who, spent in times.items()
+        for name, q in quantiles.items()
+    }
+    return {"items": items, **found}
+
+
+def learn(call: Client, items: int) -> None:
+    """A board with votes and a policy."""
+    features = [{"name": name, "kind": "numeric"} for name in names()]
+    call("POST", "/v1/boards", {"slug": f"b{items}", "open_items": True, "features": features})
+    rng = np.random.default_rng(items)
+    strength, slopes = rng.normal(0, 0.5, items), rng.normal(0, 0.5, (items, COVARIATES))
+    votes = []
+    for number in range(VOTES):
+        x, (left, right) = rng.normal(size=COVARIATES), rng.choice(items, 2, replace=False)
+        edge = strength[left] - strength[right] + (slopes[left] - slopes[right]) @ x
+        context = {"id": f"v{number}", "features": dict(zip(names(), x.tolist(), strict=True))}
+        outcome = "left" if rng.random() < 1 / (1 + np.exp(-edge)) else "right"
+        pair = {"left": f"item {left:02}", "right": f"item {right:02}", "propensity": 1 / items / (items - 1)}
+        votes.append({"context": context, "outcome": outcome, **pair})
+    call("POST", f"/v1/boards/b{items}/votes/batch", {"votes": votes})
+    job = call("POST", f"/v1/boards/b{items}/refit")
+    while call("GET", f"/v1/jobs/{job['id']}")["state"] not in ("succeeded", "failed"):
+        time.sleep(0.5)
+    while call("GET", f"/v1/boards/b{items}/policy")["objective"] == "uniform":
+        time.sleep(0.1)
+
+
+def policies(sizes: Sequence[int]) -> bool:
+    """Print what the propensities of 10,000 contexts cost in each mode; whether all keep to the bars."""
+    table, kept = Table(title=f"Propensities of {CONTEXTS:,} contexts, processor seconds"), True
+    for heading in ("items", "mode", "equal costs", "other costs"):
+        table.add_column(heading, justify="right")
+    for items in sizes:
+        for mode in MODES:
+            spent = [allocated(items, mode, equal=equal) for equal in (True, False)]
+            kept &= max(spent) <= MOST_SECONDS.get(items, np.inf)
+            table.add_row(str(items), mode, *(f"{seconds:.2f}" for seconds in spent))
+    Console().print(table)
+    return kept
+
+
+def allocated(items: int, mode: Mode, *, equal: bool) -> float:
+    """Processor seconds of a policy in force for contexts whose sensitivities are known."""
+    rng = np.random.default_rng(items)
+    pairs = items * (items - 1)
+    cost = np.ones(pairs) if equal else rng.uniform(0.5, 2.0, pairs)
+    rules = Rules(mode, float(cost.mean()))
+
+    def sensitivities(contexts: int) -> Floats:
+        return np.exp(rng.normal(0.0, 1.0, (contexts, pairs)))
+
+    policy = Policy.calibrated(sensitivities(CALIBRATED.get(items, 400)), cost, rules, exponent=0.8)
+    spent = 0.0
+    for _ in range(CONTEXTS // CHUNK):
+        found = sensitivities(CHUNK)
+        began = time.process_time()
+        policy.propensities(found)
+        spent += time.process_time() - began
+    return spent
+
+
+def names() -> list[str]:
+    return [f"x{number}" for number in range(COVARIATES)]
+
+
+def timed(call: Client, path: str, body: object) -> float:
+    """Milliseconds of one call."""
+    began = time.perf_counter()
+    call("POST", path, body)
+    return 1e3 * (time.perf_counter() - began)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def await_port(port: int) -> None:
+    for _ in range(1200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    table = Table(title="One context, one connection; milliseconds and ratio to the bare route")
+    for heading in ("items", "p50", "bare", "ratio", "p99", "bare", "ratio"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        cells = [f"{row['p50']:.2f}", f"{row['bare p50']:.2f}", f"{row['p50'] / row['bare p50']:.1f}"]
+        cells += [f"{row['p99']:.2f}", f"{row['bare p99']:.2f}", f"{row['p99'] / row['bare p99']:.1f}"]
+        table.add_row(str(row["items"]), *cells)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
