@@ -216,9 +216,18 @@ def _own_prices(height: Floats, base: Floats, floor: float, start: Floats) -> Fl
             return price
         low, high = np.where(excess > 0, price, low), np.where(excess > 0, high, price)
         moving = (raised > floor) & (raised < 1.0)
-        slope = -0.5 * np.where(moving, raised / np.maximum(under, 1e-300), 0.0).sum(axis=1)
-        step = price - np.divide(excess, slope, out=np.zeros_like(excess), where=slope < 0)
-        inside = (step > low) & (step < high) & (slope < 0)
+        free = np.where(moving, raised, 0.0)
+        total, fall = free.sum(axis=1), (free / np.maximum(under, 1e-300)).sum(axis=1)
+        # Newton's step for 1/(Σ h/√(base + ν))², which is all but linear in ν.
+        wanted = total - excess
+        known = (fall > 0) & (wanted > 0)
+        step = price + np.divide(
+            (total / np.where(known, wanted, 1.0)) ** 2 - 1.0,
+            fall / np.maximum(total, 1e-300),
+            out=np.zeros_like(excess),
+            where=known,
+        )
+        inside = (step > low) & (step < high) & known
         price = np.where(inside, step, 0.5 * (low + high))
     return price
 
