@@ -19,6 +19,8 @@ from app.stats.acquisition import (
     draw,
     e_weight,
     floor_of,
+    pair_row,
+    pair_square,
     reliability,
     uniform_propensity,
 )
@@ -208,3 +210,10 @@ def test_bt_needs_most_where_the_outcome_is_open() -> None:
     noise = p * (1 - p)
     found = Beliefs(p, noise).sensitivities(BradleyTerry(), Graph.complete(3), np.eye(3))[0, 0]
     assert found[0, 1] / found[0, 2] == pytest.approx(0.25 / 0.09)
+
+
+def test_pairs_are_a_row_and_a_square() -> None:
+    square = np.arange(9.0)[None].reshape(1, 3, 3)
+    np.testing.assert_array_equal(pair_row(square), [[1.0, 2.0, 3.0, 5.0, 6.0, 7.0]])
+    np.testing.assert_array_equal(pair_square(pair_row(square)), square * (1.0 - np.eye(3)))
+    assert pair_row(np.zeros((2, 4, 5, 5))).shape == (2, 4, 20)

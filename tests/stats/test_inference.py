@@ -16,6 +16,7 @@ from app.stats.inference import (
     against,
     bands,
     elo,
+    open_neighbours,
     probability_best,
     rank_intervals,
     ranks,
@@ -213,3 +214,12 @@ def test_elo_keeps_ranks_and_scales_errors() -> None:
     scaled = elo(estimate)
     np.testing.assert_allclose(scaled.value, [1000.0, 1400.0])
     np.testing.assert_allclose(scaled.standard_error, np.array([1.0, 2.0]) * 400 / np.log(10))
+
+
+def test_open_neighbours_are_next_to_each_other_and_not_settled() -> None:
+    value = np.array([0.0, 10.0, 0.1, 5.0])
+    found = open_neighbours(Estimate(value, 0.01 * np.eye(4), 100))
+    # 10 > 5 > .1 > 0: only the last two are within their error of each other.
+    assert list(zip(*np.nonzero(found), strict=True)) == [(2, 0)]
+    vague = open_neighbours(Estimate(value, 1e4 * np.eye(4), 100))
+    assert list(zip(*np.nonzero(vague), strict=True)) == [(1, 3), (2, 0), (3, 2)]

@@ -42,6 +42,7 @@ class TwoStages:
     learner : name of the outcome learner.
     n, first : contexts, and how many of them are labelled before the policies choose.
     labels : expected labels in all.
+    chosen : policies that ask what is to be scored; the others have one board for all estimands.
     """
 
     truths: Mapping[str, Floats]
@@ -49,6 +50,7 @@ class TwoStages:
     n: int = 1500
     first: int = 500
     labels: int = 2000
+    chosen: tuple[str, ...] = CHOSEN
     generator: Cyclic = field(default_factory=lambda: steep(5))
     title: str = "Two stages, 1,500 contexts, 2,000 labels; ratios to the uniform policy on the same draws"
     reference: str = policies.UNIFORM
@@ -62,7 +64,7 @@ class TwoStages:
         figures: dict[Spot, Mapping[str, float]] = {}
         for name in policies.BLIND:
             figures |= self._scored(site, stage, start, name, ESTIMANDS)
-        for name in CHOSEN:
+        for name in self.chosen:
             for each in ESTIMANDS:
                 figures |= self._scored(site, stage, start, name, (each,))
         return figures
