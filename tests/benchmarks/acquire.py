@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 from fastapi import FastAPI
 from pydantic import BaseModel
 from rich.console import Console
@@ -33,6 +34,7 @@ MOST_RATIO = 5.0
 CHUNK = 1_000
 """Contexts of one request."""
 MODES: tuple[Mode, ...] = ("bernoulli", "single", "one")
+FIGURES = ("p50", "p99", "cpu")
 MOST_SECONDS = {20: 1.0, 100: 10.0}
 CONTEXTS, CALIBRATED = 10_000, {20: 2_000, 100: 400}
 VOTES = 4_000
@@ -53,6 +55,19 @@ def nothing(question: Question) -> dict[str, Any]:
     """An answer of the same shape without any work."""
     pair = {"id": "0" * 36, "left": "item 00", "right": "item 01", "propensity": 0.01, "expires_at": "2026-11-30"}
     return {"policy": {"id": "0" * 36}, "assignments": [{"context": question.contexts[0]["id"], **pair}]}
+
+
+class Server(NamedTuple):
+    """Where a server listens, and the process that all of its others come from."""
+
+    pid: int
+    port: int
+    key: str = ""
+
+    def spent(self) -> float:
+        """Processor seconds of all its processes so far."""
+        first = psutil.Process(self.pid)
+        return sum(sum(each.cpu_times()[:2]) for each in [first, *first.children(recursive=True)])
 
 
 class Client:
@@ -80,15 +95,15 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.policy:
         sys.exit(not policies(asked.items or (20, 100)))
-    with TemporaryDirectory() as folder, service(Path(folder)) as (port, key), bare_server() as bare_port:
-        rows = [measure(items, asked.calls, (port, key), bare_port) for items in asked.items or (20, 100)]
+    with TemporaryDirectory() as folder, service(Path(folder)) as reached, bare_server() as plain:
+        rows = [measure(items, asked.calls, reached, plain) for items in asked.items or (20, 100)]
     show(rows)
     sys.exit(any(row["items"] == 20 and row["p50"] > MOST_RATIO * row["bare p50"] for row in rows))
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[int, str]]:
-    """`orthorank up` on a free port: the port and an admin key."""
+def service(folder: Path) -> Iterator[Server]:
+    """`orthorank up` on a free port, with an admin key."""
     # As root the servers run as an account of their own, which has to get in.
     folder.chmod(0o755)
     port, data = free_port(), ["--data", str(folder / "data")]
@@ -98,30 +113,32 @@ def service(folder: Path) -> Iterator[tuple[int, str]]:
         made = subprocess.run(
             [BIN / "orthorank", "key", "create", "--scope", "admin", *data], capture_output=True, check=True
         )
-        yield port, made.stdout.decode().strip()
+        yield Server(up.pid, port, made.stdout.decode().strip())
     finally:
         up.terminate()
         up.wait()
 
 
 @contextmanager
-def bare_server() -> Iterator[int]:
+def bare_server() -> Iterator[Server]:
     """The bare route in a server of its own."""
     port = free_port()
     arguments = [sys.executable, "-m", "uvicorn", "tests.benchmarks.acquire:bare", "--port", str(port)]
     server = subprocess.Popen([*arguments, "--log-level", "warning"])
     try:
         await_port(port)
-        yield port
+        yield Server(server.pid, port)
     finally:
         server.terminate()
         server.wait()
 
 
-def measure(items: int, calls: int, reached: tuple[int, str], bare_port: int) -> dict[str, Any]:
-    """Latencies of both routes in turn, in milliseconds."""
-    call, plain = Client(*reached), Client(bare_port)
+def measure(items: int, calls: int, reached: Server, bare_reached: Server) -> dict[str, Any]:
+    """Latencies of both routes in turn, and what all processes of each spend on a call; in milliseconds."""
+    call, plain = Client(reached.port, reached.key), Client(bare_reached.port)
     learn(call, items)
+    servers = {"": reached, "bare ": bare_reached}
+    before = {who: server.spent() for who, server in servers.items()}
     rng = np.random.default_rng(items)
     times: dict[str, list[float]] = {"": [], "bare ": []}
     for number in range(calls + 20):
@@ -135,7 +152,9 @@ def measure(items: int, calls: int, reached: tuple[int, str], bare_port: int) ->
         for who, spent in times.items()
         for name, q in quantiles.items()
     }
-    return {"items": items, **found}
+    per_call = 1e3 / (calls + 20)
+    spent = {f"{who}cpu": per_call * (server.spent() - before[who]) for who, server in servers.items()}
+    return {"items": items, **found, **spent}
 
 
 def learn(call: Client, items: int) -> None:
@@ -222,11 +241,11 @@ def await_port(port: int) -> None:
 
 def show(rows: list[dict[str, Any]]) -> None:
     table = Table(title="One context, one connection; milliseconds and ratio to the bare route")
-    for heading in ("items", "p50", "bare", "ratio", "p99", "bare", "ratio"):
+    for heading in ("items", *(name for figure in FIGURES for name in (figure, "bare", "ratio"))):
         table.add_column(heading, justify="right")
     for row in rows:
-        cells = [f"{row['p50']:.2f}", f"{row['bare p50']:.2f}", f"{row['p50'] / row['bare p50']:.1f}"]
-        cells += [f"{row['p99']:.2f}", f"{row['bare p99']:.2f}", f"{row['p99'] / row['bare p99']:.1f}"]
+        pairs = [(row[figure], row[f"bare {figure}"]) for figure in FIGURES]
+        cells = [cell for mine, bare in pairs for cell in (f"{mine:.2f}", f"{bare:.2f}", f"{mine / bare:.1f}")]
         table.add_row(str(row["items"]), *cells)
     Console().print(table)
 
