@@ -21,7 +21,7 @@ from app.experiments.coverage.run import coverage
 REPORT = Report[Comparison](tables, as_record, draw)
 PARTS: Mapping[str, Callable[[str], Part]] = {"table2": two_stages, "oracle": AgainstOracle, "criteria": Criteria}
 ROUNDS = "rounds"
-RUNS = {"table2": 100, "oracle": 20, "criteria": 20, ROUNDS: 100}
+RUNS = {"table2": 200, "oracle": 20, "criteria": 20, ROUNDS: 100}
 NAMES = ", ".join(RUNS)
 
 
