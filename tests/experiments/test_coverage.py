@@ -19,7 +19,7 @@ from app.experiments.coverage.plain import table1
 from app.experiments.coverage.run import coverage
 from app.experiments.coverage.settings import ALL, SETTINGS, cases
 from app.experiments.coverage.sparse import shown_pairs
-from app.experiments.coverage.watched import Watched
+from app.experiments.coverage.watched import Watched, ever_missed
 from app.stats.debias import Clustering
 from app.stats.gars import components
 from app.stats.simulate import Arena, Cyclic
@@ -29,6 +29,7 @@ NAMES = [f"{kind}{name}" for kind in ("", "former ", "observed ") for name in SC
 CORES = min(2, os.cpu_count() or 1)
 PLACE = Place("a", "b", 10, "c", "bt")
 HIT = Measured(True, False, 1.0, 1.0, 0.04, 0.09, 0.04)
+MISS = replace(HIT, hit=False)
 
 
 def test_hits_follow_the_fixed_rule() -> None:
@@ -88,13 +89,22 @@ def test_every_setting_runs_on_a_small_board(setting: str) -> None:
         assert all(np.isfinite(each.width) and each.width > 0 for each in results.values())
 
 
-def test_a_watched_board_counts_a_miss_at_any_look() -> None:
-    case = Watched("davidson", n=250)
-    truths = case.truths()
-    honest = case.replicate(truths, 0)
-    assert all(honest["anytime", name].hit for name in case.estimands)
-    wrong = case.replicate({name: true + 10.0 for name, true in truths.items()}, 0)
-    assert not any(each.hit for each in wrong.values())
+def test_a_miss_at_any_look_counts() -> None:
+    wide = replace(HIT, width=3.0)
+    looks = [{("fixed", "bt"): HIT, ("fixed", "rc"): each, ("anytime", "rc"): HIT} for each in (HIT, MISS, wide)]
+    found = ever_missed(looks)
+    assert [result.hit for result in found.values()] == [True, False, True]
+    assert found["fixed", "rc"].width == 3.0
+
+
+def test_a_watched_board_is_looked_at_after_every_50_offers() -> None:
+    case = Watched("davidson", n=200)
+    whole = board(case.generator, case.generator.draw(case.n, seed=0), seed=0, clustering=Clustering(unit="context"))
+    looks = list(case._looks(whole))
+    assert [seen.sample.n_rows for seen, _ in looks] == [100, 150, 200]
+    # Models are frozen until a refit is due.
+    assert looks[0][1] is not looks[1][1]
+    assert looks[1][1] is looks[2][1]
 
 
 def test_excluded_battles_go_with_their_rows_and_labels_of_contexts_alone() -> None:

@@ -162,7 +162,7 @@ def test_a_restricted_board_shows_only_what_it_may_and_says_with_which_chance() 
 
 def test_scores_become_outcomes_and_the_truth_is_that_of_the_table() -> None:
     scores = np.array([[1.0, 0.0, 0.5], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [0.2, 0.0, 0.0]])
-    board = Scored(scores, np.array([0, 0, 1, 1]))
+    board = Scored(scores, np.array([0, 0, 0, 1]))
     assert board.outcomes[:, 0, 1].tolist() == [0, 3, 2, 0]
     assert board.outcomes[:, 1, 2].tolist() == [1, 1, 2, 3]
     np.testing.assert_allclose(board.group_policy.sum(axis=(1, 2)), 1.0)

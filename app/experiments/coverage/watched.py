@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.experiments.boards import Board, board, cross_fit, oracle
 from app.experiments.coverage.bars import Bar, never_missing
 from app.experiments.coverage.bars import below as covers_less
 from app.experiments.coverage.case import ESTIMANDS, Results, Truths, truths_of
-from app.experiments.coverage.measure import Measured, measured
+from app.experiments.coverage.measure import measured
 from app.stats.debias import Clustering, CrossFit, Scores, estimate
 from app.stats.inference import IntervalKind
 from app.stats.simulate import PAPER, Generator
@@ -45,12 +45,7 @@ class Watched:
     def replicate(self, truths: Truths, seed: int) -> Results:
         whole = board(self.generator, self.generator.draw(self.n, seed=seed), seed=seed, clustering=UNIT)
         best = _scores(whole, oracle(whole, self.generator.probabilities))
-        missed: set[tuple[str, str]] = set()
-        last: Results = {}
-        for seen, mu in self._looks(whole):
-            last = _judged(_scores(seen, mu), best, truths)
-            missed |= {place for place, result in last.items() if not result.hit}
-        return {place: replace(result, hit=place not in missed) for place, result in last.items()}
+        return ever_missed(_judged(_scores(seen, mu), best, truths) for seen, mu in self._looks(whole))
 
     def _looks(self, whole: Board) -> Iterator[tuple[Board, CrossFit]]:
         """The board at each look, with the models of its last refit."""
@@ -66,13 +61,22 @@ def _scores(seen: Board, mu: CrossFit) -> dict[str, Scores]:
     return estimate(seen.sample, mu, ESTIMANDS, clustering=UNIT)
 
 
-def _judged(scores: dict[str, Scores], best: dict[str, Scores], truths: Truths) -> dict[tuple[str, str], Measured]:
+def _judged(scores: dict[str, Scores], best: dict[str, Scores], truths: Truths) -> Results:
     """Each kind of interval at one look; the ideal is that of the whole board, so only the last look compares."""
     return {
         (rule, name): measured(each.every, best[name].every, truths[name], kind=kind)
         for rule, kind in KINDS.items()
         for name, each in scores.items()
     }
+
+
+def ever_missed(looks: Iterable[Results]) -> Results:
+    """The last look, a hit only where no look missed."""
+    missed: set[tuple[str, str]] = set()
+    last: Results = {}
+    for last in looks:
+        missed |= {place for place, result in last.items() if not result.hit}
+    return {place: replace(result, hit=place not in missed) for place, result in last.items()}
 
 
 def anytime(learner: str) -> Iterator[Watched]:
