@@ -84,7 +84,7 @@ def test_policies_know_what_they_are_told() -> None:
     assert min(trace, key=lambda name: trace[name]) == policies.ORACLE
     assert trace[policies.A_OPTIMAL] < trace[policies.UNIFORM]
     assert trace[policies.CONTRAST] < 1.4 * trace[policies.A_OPTIMAL]
-    without_models = replace(stage, mu=lambda fold, patterns: pytest.fail("the oracle asked a model"))
+    without_models = replace(stage, mu=lambda *_: pytest.fail("the oracle asked a model"))
     np.testing.assert_array_equal(policies.oracle(without_models, BT), policies.oracle(stage, BT))
 
 
