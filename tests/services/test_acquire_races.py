@@ -161,7 +161,8 @@ def test_who_finds_the_rest_in_other_hands_is_asked_to_come_back_soon(
 
 
 def test_an_annotator_who_asks_twice_at_once_gets_no_pair_twice(open_work: Open, shelf: Shelf) -> None:
-    board = make_board(open_work, pool=20, overlap=2)
+    board = make_board(open_work, pool=20, overlap=5)
+    assert len(ask(open_work, board, shelf, count=20, annotator="ben")) == 20
     given = together([lambda: ask(open_work, board, shelf, count=20, annotator="anna") for _ in range(6)])
     pairs = [(row["context"], row["left"], row["right"]) for rows in given for row in rows]
     assert len(pairs) == len(set(pairs)) == 20
@@ -191,23 +192,38 @@ def test_a_late_answer_and_a_new_lease_never_both_win(open_work: Open, shelf: Sh
     held = ask(open_work, board, shelf, count=40, annotator="anna")
     expire(database, board)
 
-    def answer(rows: Sequence[Row]) -> list[str]:
-        fates = []
-        for row in rows:
-            ballot = Ballot(id=uuid4(), assignment=row["id"], outcome="left")
-            with open_work() as work:
-                fates += [each.status for each in votes.record(work, board, [ballot], now=datetime.now(UTC))]
-        return fates
-
     def lease() -> list[Row]:
         return [row for _ in range(20) for row in ask(open_work, board, shelf, count=2, annotator="ben")]
 
-    fates, again = together([lambda: answer(held), lease])
+    fates, again = together([lambda: answer(open_work, board, held), lease])
     answered = {row["context"] for row, fate in zip(held, fates, strict=True) if fate == "created"}
     released = {row["context"] for row in again}
     assert answered.isdisjoint(released)
     assert len(answered) + len(released) == 40
     assert set(fates) <= {"created", "rejected"}
+
+
+def test_an_answer_waits_for_who_gives_its_lease_away(open_work: Open, shelf: Shelf, database: Engine) -> None:
+    board = make_board(open_work, pool=1)
+    held = ask(open_work, board, shelf, count=1)
+    with database.connect() as other, ThreadPoolExecutor(1) as pool:
+        other.execute(text("UPDATE assignments SET state = 'lapsed' WHERE board_id = :board"), {"board": board.id})
+        fates = pool.submit(answer, open_work, board, held)
+        time.sleep(0.3)
+        assert not fates.done()
+        other.commit()
+        assert fates.result(10) == ["rejected"]
+    assert counted(database, board, "SELECT count(*) FROM votes WHERE board_id = :board") == 0
+
+
+def answer(open_work: Open, board: Board, rows: Sequence[Row]) -> list[str]:
+    """What became of a vote for each of the assignments."""
+    fates = []
+    for row in rows:
+        ballot = Ballot(id=uuid4(), assignment=row["id"], outcome="left")
+        with open_work() as work:
+            fates += [each.status for each in votes.record(work, board, [ballot], now=datetime.now(UTC))]
+    return fates
 
 
 def expire(database: Engine, board: Board) -> None:
