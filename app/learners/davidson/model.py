@@ -56,7 +56,7 @@ class DavidsonModel:
         for rows in (slice(start, start + step) for start in range(0, len(x), step)):
             fixed = self.pairs.everywhere(design[rows])
             if x.margins is not None:
-                fixed += x.margins[rows] @ self.utilities.judges
+                fixed += np.nan_to_num(x.margins[rows]) @ self.utilities.judges
             found[rows] = self._everywhere(utility[rows], level[rows], fixed)
         return found
 
