@@ -28,8 +28,10 @@ def answers(board: BoardCaller) -> Iterator[dict[str, Any]]:
     queries = [f"estimand={e}&pairs={p}" for e in ESTIMANDS for p in ("auto", "all", "observed")]
     queries += [f"estimator=plugin&estimand={e}" for e in ESTIMANDS]
     queries += [f"estimator={e}" for e in ("classical", "restricted", "contextual-bt")]
-    for query in [*queries, "scale=elo", "from=2001-01-01T00:00:00Z"]:
-        answer = board("GET", f"/rankings?{query}")
+    windows = ("from=2001-01-01T00:00:00Z", "from=2101-01-01T00:00:00Z")
+    paths = [f"/rankings?{query}" for query in [*queries, "scale=elo", *windows]]
+    for query in [*paths, *(f"/comparisons?interval=anytime&{each}" for each in windows)]:
+        answer = board("GET", query)
         assert answer.status_code == 200, (query, answer.text)
         yield strict(answer.text)
     pairs = board("GET", "/pairs")

@@ -97,8 +97,9 @@ def _rows(query: RankingQuery, standings: Standings, pick: Pick) -> list[dict[st
 
 
 def _kind(query: RankingQuery, standings: Standings) -> IntervalKind:
-    """Without a covariance no interval is said, and none is worked out."""
-    return cast(JointInterval, query.interval) if standings.covariance is not None else "marginal"
+    """Without a covariance, or a score, no interval is said, and none is worked out."""
+    known = standings.covariance is not None and standings.items
+    return cast(JointInterval, query.interval) if known else "marginal"
 
 
 class _Answers:
