@@ -12,7 +12,7 @@ import orjson
 from pydantic import ConfigDict, Field
 
 from app.domain.errors import Conflict, DomainError, Invalid
-from app.domain.fields import Name, Prose, whole
+from app.domain.fields import Name, Payload, Prose, whole
 
 Mode = Literal["bernoulli", "single", "one"]
 MOST_CONTEXTS = 1_000
@@ -28,7 +28,7 @@ class AskedContext:
     id: Name
     features: dict[str, Any] | None = None
     text: Prose | None = None
-    payload: Any = None
+    payload: Payload = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

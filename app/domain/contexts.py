@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from app.domain.errors import Conflict, DomainError
-from app.domain.fields import Flag, Name, Prose
+from app.domain.fields import Flag, Name, Payload, Prose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ContextDraft:
     id: Name
     features: dict[str, Any] | None = None
     text: Prose | None = None
-    payload: Any = None
+    payload: Payload = None
     offered: Flag = False
 
 

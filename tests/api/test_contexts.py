@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
+from app.domain.fields import DEEPEST
 from tests.api.conftest import BoardCaller, problem
 
 
@@ -72,6 +73,23 @@ def test_a_context_that_does_not_fit_is_named(
     board: BoardCaller, context: dict[str, Any], code: str, path: str
 ) -> None:
     assert problem(register(board, {"id": "a", **context}), 422, code)["path"] == path
+
+
+@pytest.mark.parametrize("path", ["/contexts", "/acquire"])
+def test_payloads_are_as_deep_as_answers_can_hold(board: BoardCaller, path: str, database: Engine) -> None:
+    def send(name: str, levels: int) -> Any:
+        payload: Any = {"deep": 1}
+        for _ in range(levels - 1):
+            payload = [payload]
+        return board("POST", path, {"contexts": [{"id": name, "payload": payload}]})
+
+    assert send("a", DEEPEST).is_success
+    assert list(stored(database, board.slug)) == ["a"]
+    for levels in (DEEPEST + 1, 255, 500):
+        document = problem(send("b", levels), 422, "bad-field")
+        assert document["path"] == "contexts.0.payload"
+        assert f"at most {DEEPEST} levels" in document["expected"]
+    problem(send("a", DEEPEST - 1), 409, "context-differs")
 
 
 def test_kinds_of_features(make_board: Callable[..., BoardCaller], database: Engine) -> None:
