@@ -106,6 +106,19 @@ def test_what_is_no_pair_of_two_segments_is_refused(paired: BoardCaller, segment
         problem(paired("GET", f"{path}{mark}segment={quote(segment)}"), 404, "unknown-segment")
 
 
+def test_every_half_is_a_segment_of_the_board_as_it_is_now(
+    client: TestClient, admin: dict[str, str], bench: Bench
+) -> None:
+    changed = fill(Caller(client, admin), bench, "changed")
+    assert changed("PATCH", "", {"segments": ["topic"]}).status_code == 200
+    for segment in ("topic:code, tests,lang:de", "lang:de,topic:code, tests", "lang:de"):
+        for path in ("/rankings", "/comparisons", "/top", "/votes/export?influence=bt"):
+            mark = "&" if "?" in path else "?"
+            document = problem(changed("GET", f"{path}{mark}segment={quote(segment)}"), 404, "unknown-segment")
+            assert all(each.startswith("topic:") for each in document["expected"])
+    assert read(changed, "/rankings", "topic:code, tests")["status"] == "ok"
+
+
 def test_segments_that_were_left_out_are_ranked_when_asked_for(
     client: TestClient,
     admin: dict[str, str],

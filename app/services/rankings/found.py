@@ -48,7 +48,7 @@ def find(work: UnitOfWork, board: Board, query: RankingQuery, opener: Opener, *,
     snapshot_id : the snapshot to read.
     """
     snapshot = work.snapshots.get(snapshot_id)
-    query = replace(query, segment=known_segment(query.segment, snapshot))
+    query = replace(query, segment=known_segment(query.segment, snapshot, board.config))
     if query.windowed:
         return Found(query, snapshot, _computed(work, board, query, opener, snapshot))
     stored = work.snapshots.scores(snapshot.id, query.estimand, query.estimator, query.segment or "")

@@ -29,7 +29,7 @@ def check_influence(work: UnitOfWork, board: Board, query: RankingQuery) -> None
     snapshot = work.snapshots.newest(board.id)
     if snapshot is None:
         raise Conflict("no-snapshot", "the board has no snapshot yet: refit it first")
-    known_segment(query.segment, snapshot)
+    known_segment(query.segment, snapshot, board.config)
 
 
 def influence(work: UnitOfWork, board: Board, query: RankingQuery) -> Iterator[bytes]:
