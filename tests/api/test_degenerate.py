@@ -71,8 +71,12 @@ def test_no_votes_at_all(make_board: Make, bench: Bench) -> None:
 
 @pytest.mark.parametrize("items", [(), ("ada",)])
 def test_fewer_than_two_items(make_board: Make, bench: Bench, items: tuple[str, ...]) -> None:
-    document = refitted(make_board(items=items), bench)
+    board = make_board(items=items)
+    document = refitted(board, bench)
     assert [row["item"] for row in document["rankings"]] == list(items)
+    top = board("GET", "/top")
+    assert top.status_code == 200, top.text
+    assert [row["item"] for row in strict(top.text)["items"]] == list(items)
 
 
 def test_two_items(make_board: Make, bench: Bench) -> None:

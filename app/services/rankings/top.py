@@ -44,7 +44,7 @@ def top(
         return {**heading(board, query), **nothing(spec_hash(board.config)), **sets}
     found = find(work, board, query, opener, snapshot_id=snapshot_id)
     items = len(found.standings.standing)
-    if size > items:
+    if 0 < items < size:
         raise refusal("k", "the board has fewer items", f"a whole number from 1 to {items}", size)
     return {
         **heading(board, found.query),
