@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 from fastapi import Query, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.conditional import conditional, tag_of
 from app.api.deps import MaybeCaller, PortsOf, ReadableBoard, Work
@@ -277,8 +277,30 @@ class DriftSection(Section):
     items: list[ItemDrift]
 
 
+class JudgeHeard(BaseModel):
+    """A judge, and the judgements that bear on the board: how many, and of how many contexts."""
+
+    name: str
+    judgements: int
+    contexts: int
+
+
+class PropensityModel(BaseModel):
+    """Mean −log propensity of the pairs that were labelled, by the model and by frequencies alone, on held-out
+    contexts; null without votes. `folds_helped`: folds in which the model is used.
+    """
+
+    log_loss: float | None
+    frequency_log_loss: float | None
+    folds_helped: int
+
+
 class Diagnostics(BaseModel):
-    """What a board's rankings rest on. Sections are null before the first snapshot."""
+    """What a board's rankings rest on. Sections are null before the first snapshot.
+
+    `judges` are features of the outcome model; those `left_out` have no judgement that bears on the board, or no room.
+    `propensity_model` is null unless propensities are learned.
+    """
 
     board: str
     status: str
@@ -288,6 +310,9 @@ class Diagnostics(BaseModel):
     votes_through: datetime | None
     votes: int
     rows: int
+    judges: list[JudgeHeard]
+    judges_left_out: list[JudgeHeard]
+    propensity_model: PropensityModel | None
     balance: BalanceSection | None
     overlap: OverlapSection | None
     support: SupportSection | None
@@ -300,6 +325,14 @@ class Diagnostics(BaseModel):
     drift: DriftSection | None
 
 
+class DiagnosticsParameters(BaseModel):
+    """How voters are named."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    raw_voters: Annotated[bool, Field(description="voters as they were sent; needs scope `admin`")] = False
+
+
 @router.get("", response_model=Diagnostics, responses=NOT_MODIFIED)
 def read_diagnostics(
     board: ReadableBoard,
@@ -307,15 +340,15 @@ def read_diagnostics(
     ports: PortsOf,
     request: Request,
     caller: MaybeCaller,
-    raw_voters: Annotated[bool, Query(description="voters as they were sent; needs scope `admin`")] = False,
+    sent: Annotated[DiagnosticsParameters, Query()],
 ) -> Response:
     """What the newest snapshot's rankings rest on. Voters are named as in exports."""
-    if raw_voters:
+    if sent.raw_voters:
         known(caller).require("admin", board.id)
     head = work.snapshots.head(board.id)
-    key = ("diagnostics", board.id, head.snapshot_id, raw_voters)
+    key = ("diagnostics", board.id, board.updated_at, head.snapshot_id, sent.raw_voters)
 
     def make() -> bytes:
-        return orjson.dumps(diagnostics(work, board, snapshot_id=head.snapshot_id, raw_voters=raw_voters))
+        return orjson.dumps(diagnostics(work, board, snapshot_id=head.snapshot_id, raw_voters=sent.raw_voters))
 
     return conditional(request, board, tag_of(METHOD, key), lambda: ports.rendered.get(key, make))

@@ -98,9 +98,10 @@ def answer(
     def rendered() -> bytes:
         if head.snapshot_id is None:
             return body()
-        return ports.rendered.get((board.id, head.snapshot_id, key), body)
+        return ports.rendered.get((board.id, board.updated_at, head.snapshot_id, key), body)
 
-    tag = tag_of(METHOD, board.id, head, key)
+    # A board may change before its next snapshot does: its outcomes, its estimands, its title.
+    tag = tag_of(METHOD, board.id, board.updated_at, head, key)
     return conditional(request, board, tag, lambda: _with_pending(rendered(), head.pending))
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 from fastapi import Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.conditional import conditional, tag_of
 from app.api.deps import PortsOf, ReadableBoard, Work
@@ -57,8 +57,9 @@ class VotesToFlip(BaseModel):
 class Ranking(Answered):
     """A board's ranking.
 
-    `votes_to_flip` is known of the debiased scores of a whole board; null elsewhere, and where no number of votes flips
-    the lead.
+    `votes_to_flip` is known of the debiased scores of a whole board, by `bt`, `borda`, `rc` and every estimand that the
+    board names; null elsewhere (of `threshold` and `robust` unless the board names them), and where no number of votes
+    flips the lead.
     """
 
     scale: str
@@ -104,6 +105,14 @@ class Pairs(BaseModel):
     pairs: list[Pair]
 
 
+class PairsParameters(BaseModel):
+    """How wide intervals are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    level: Annotated[float, Field(description="of the marginal intervals")] = 0.95
+
+
 @router.get("/rankings", response_model=Ranking, responses=NOT_MODIFIED)
 def read_ranking(
     board: ReadableBoard, work: Work, ports: PortsOf, request: Request, sent: Annotated[RankingParameters, Query()]
@@ -125,13 +134,13 @@ def read_all_pairs(
     work: Work,
     ports: PortsOf,
     request: Request,
-    level: Annotated[float, Query(description="of the marginal intervals")] = 0.95,
+    sent: Annotated[PairsParameters, Query()],
 ) -> Response:
     """How well each item does against each other one, with the raw counts."""
     head = work.snapshots.head(board.id)
-    key = ("pairs", board.id, head.snapshot_id, level)
+    key = ("pairs", board.id, board.updated_at, head.snapshot_id, sent.level)
 
     def make() -> bytes:
-        return orjson.dumps(read_pairs(work, board, level=level, snapshot_id=head.snapshot_id))
+        return orjson.dumps(read_pairs(work, board, level=sent.level, snapshot_id=head.snapshot_id))
 
     return conditional(request, board, tag_of(METHOD, key), lambda: ports.rendered.get(key, make))

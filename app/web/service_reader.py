@@ -79,7 +79,8 @@ class ServiceReader:
             def make() -> bytes:
                 return orjson.dumps(ranking(work, board, query, self._opener, snapshot_id=head.snapshot_id))
 
-            body = self._rendered.get((board.id, head.snapshot_id, query.key), make) if head.snapshot_id else make()
+            key = (board.id, board.updated_at, head.snapshot_id, query.key)
+            body = self._rendered.get(key, make) if head.snapshot_id else make()
         answer = orjson.loads(body) | {"votes_pending": head.pending}
         return _labelled(answer, labels)
 

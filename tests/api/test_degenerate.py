@@ -191,3 +191,16 @@ def test_all_pairs_in_one_context_by_one_voter(make_board: Make, bench: Bench) -
     ]
     document = refitted(make_board(items=ITEMS, unit="context", cluster="both"), bench, *votes)
     assert document["status"] != "ok"
+
+
+@pytest.mark.parametrize("cluster", ["context", "voter"])
+def test_one_cluster_has_no_error(make_board: Make, bench: Bench, cluster: str) -> None:
+    """What comes from one voter, or from one context, does not tell how much another one would differ."""
+    same = {"voter": "v"} if cluster == "voter" else {"context": {"id": "p"}}
+    votes = [vote | same for vote in ballots(ITEMS, 60, seed=4)]
+    document = refitted(make_board(items=ITEMS, cluster=cluster), bench, *votes)
+    assert document["status"] != "ok"
+    for row in document["rankings"]:
+        assert row["score"] is not None
+        assert row["status"] != "ok"
+        assert row["standard_error"] is row["interval"] is row["rank_interval"] is row["probability_best"] is None

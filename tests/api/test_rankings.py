@@ -208,6 +208,18 @@ def test_tags_answer_304_until_something_changes(voted: BoardCaller) -> None:
     assert changed.headers["etag"] != tag
 
 
+def test_tags_change_with_the_board(voted: BoardCaller) -> None:
+    paths = ("/rankings", "/comparisons", "/top", "/pairs", "/diagnostics")
+    before = {path: voted("GET", path) for path in paths}
+    assert (
+        voted("PATCH", "", {"estimands": ["bt", {"name": "pagerank", "kind": "rc", "damping": 0.1}]}).status_code == 200
+    )
+    for path in paths:
+        after = voted("GET", path, headers={"If-None-Match": before[path].headers["etag"]})
+        assert after.status_code == 200, path
+    assert voted("GET", "/rankings").json()["spec"] == voted("GET", "/diagnostics").json()["spec"]
+
+
 def test_public_boards_need_no_key(make_board: Callable[..., BoardCaller], nobody: Caller, bench: Bench) -> None:
     public, private = make_board(public=True), make_board()
     bench.refit(public.slug)

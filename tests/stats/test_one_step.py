@@ -234,6 +234,18 @@ def test_broken_samples_are_refused() -> None:
         one_step(empty, case.mu, target, clustering=Clustering())
 
 
+def test_chances_that_are_no_numbers_are_refused() -> None:
+    case = random_case(np.random.default_rng(3), n_items=3, n_rows=12)
+
+    def broken(fold: int, patterns: Ints) -> Floats:
+        mu = case.mu(fold, patterns).copy()
+        mu[0, 0, 1] = np.nan
+        return mu
+
+    with pytest.raises(InvalidInput, match="no numbers"):
+        estimate(case.sample, broken, [Borda()], clustering=Clustering())
+
+
 def test_blocks_hold_every_row_and_vote_once() -> None:
     case = random_case(np.random.default_rng(10), n_items=4, n_rows=50)
     layout = Layout.of(case.sample, block=200)

@@ -56,7 +56,8 @@ class DavidsonModel:
         for rows in (slice(start, start + step) for start in range(0, len(x), step)):
             fixed = self.pairs.everywhere(design[rows])
             if x.margins is not None:
-                fixed += np.nan_to_num(x.margins[rows]) @ self.utilities.judges
+                heard: Floats = np.nan_to_num(x.margins[rows]).astype(np.float64)
+                fixed += heard @ self.utilities.judges
             found[rows] = self._everywhere(utility[rows], level[rows], fixed)
         return found
 

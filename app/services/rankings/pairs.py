@@ -74,6 +74,8 @@ def _share(found: Payoffs, j: int, k: int, level: float) -> dict[str, Any]:
     share, error = float(found.share[j, k]), float(found.error[j, k])
     if np.isnan(share):
         return {"score": None, "standard_error": None, "interval": None}
+    if np.isnan(error):
+        return {"score": share, "standard_error": None, "interval": None}
     band = bands(Estimate(np.array([share]), np.array([[error**2]]), found.rows_used), kind="marginal", level=level)
     return {"score": share, "standard_error": error, "interval": [float(band.lower[0]), float(band.upper[0])]}
 

@@ -27,7 +27,7 @@ class Payoffs:
     Parameters
     ----------
     share : (K, K) debiased mean of s_jk, NaN on pairs without a vote.
-    error : (K, K) standard errors, alike.
+    error : (K, K) standard errors, alike; NaN too where all rows are of one cluster.
     counts : (K, K, C) votes of each ordered pair and category.
     rows_used : rows behind the shares.
     """
@@ -52,6 +52,8 @@ def payoffs(frame: Frame, mu: CrossFit) -> Payoffs:
             rivals = graph.edges[item]
             share[item, rivals] = result.estimate.value[rivals]
             error[item, rivals] = result.estimate.standard_error[rivals]
+        if frame.clustering.least(sample) < 2:
+            error[:] = np.nan
         return Payoffs(share, error, counts, results[0].rows_used)
     return Payoffs(share, error, counts, whole.n_rows)
 

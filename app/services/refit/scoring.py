@@ -75,7 +75,7 @@ class Scorer:
     def tables(self, segment: str = "", rows: Bools | None = None) -> Iterator[Table]:
         """The rankings of some rows (n,), or of all."""
         sample = self.frame.view(rows)
-        tally = Tally.of(sample, consistent=self.consistent, prompts=not self.frame.clustering.fixed)
+        tally = Tally.of(sample, consistent=self.consistent, clustering=self.frame.clustering)
         maker = _Maker(sample, tally, segment)
         if sample.n_items < 2 or not len(sample.votes):
             yield from (maker.empty(each.name) for each in self.estimands)
@@ -173,7 +173,7 @@ class _Maker:
                     status=self.tally.status(standing),
                     ranked=result.items,
                     value=value,
-                    covariance=result.estimate.covariance if estimator == DEBIASED else None,
+                    covariance=self.tally.covariance(result.estimate.covariance) if estimator == DEBIASED else None,
                     n_rows=self.sample.n_rows,
                     rows_used=result.rows_used,
                     contexts=self.tally.contexts,
@@ -198,7 +198,7 @@ class _Maker:
             status=self.tally.status(standing),
             ranked=chosen,
             value=whole.value[chosen],
-            covariance=whole.covariance[np.ix_(chosen, chosen)],
+            covariance=self.tally.covariance(whole.covariance[np.ix_(chosen, chosen)]),
             n_rows=self.sample.n_rows,
             rows_used=self.sample.n_rows,
             contexts=self.tally.contexts,
@@ -219,7 +219,7 @@ class _Maker:
             status=self.tally.status(standing),
             ranked=found.items,
             value=found.value,
-            covariance=found.covariance,
+            covariance=self.tally.covariance(found.covariance),
             rows_used=found.n_rows,
             standing=standing,
         )

@@ -20,7 +20,7 @@ from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
 from app.stats.types import Floats
 
-METHOD = 1
+METHOD = 2
 """Raised with every change of code that changes a snapshot's numbers."""
 
 DECIDING = (

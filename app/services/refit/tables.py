@@ -10,6 +10,7 @@ import numpy as np
 
 from app.services.refit.population import distinct
 from app.stats.classical import count_cells
+from app.stats.debias.clusters import Clustering
 from app.stats.debias.one_step import effective_votes
 from app.stats.types import Bools, Floats, Ints, Sample
 
@@ -90,6 +91,7 @@ class Tally:
     contexts : distinct ones.
     consistent : whether the propensities add up.
     prompts : whether the population is that of new contexts.
+    clusters : what the variance is taken over; with fewer than two there is none.
     """
 
     votes: Ints
@@ -98,9 +100,10 @@ class Tally:
     contexts: int
     consistent: bool
     prompts: bool
+    clusters: int
 
     @classmethod
-    def of(cls, sample: Sample, *, consistent: bool, prompts: bool) -> Tally:
+    def of(cls, sample: Sample, *, consistent: bool, clustering: Clustering) -> Tally:
         """Count a sample."""
         counts = count_cells(sample.votes, sample.n_items, sample.rule.n_categories)
         first, second = counts @ sample.rule.first, counts @ sample.rule.second
@@ -112,13 +115,18 @@ class Tally:
             separated=(won + lost > 0) & ((won == 0) | (lost == 0)),
             contexts=distinct(sample.context),
             consistent=consistent,
-            prompts=prompts,
+            prompts=not clustering.fixed,
+            clusters=clustering.least(sample),
         )
+
+    def covariance(self, covariance: Floats | None) -> Floats | None:
+        """The covariance, where there is one: a single cluster does not scatter."""
+        return covariance if self.clusters > 1 else None
 
     def standing(self, support: Sequence[ItemStatus], unsupported: Floats) -> Standing:
         """Each item's status: what its support says, unless a lesser trouble is all there is."""
         status = tuple(
-            _item_status(given, bool(separated), int(votes))
+            _item_status(given, bool(separated), int(votes) if self.clusters > 1 else 0)
             for given, separated, votes in zip(support, self.separated, self.votes, strict=True)
         )
         return Standing(self.votes, self.effective_votes, unsupported, status)

@@ -53,6 +53,13 @@ class Clustering:
         finest = _finest_parts(sample) if self.splits_rows else _by_row(sample, _own(sample))
         return [_by_row(sample, sample.context), voter, Term(finest.row, finest.vote, -1.0)]
 
+    def least(self, sample: Sample) -> int:
+        """The fewest clusters of any term: the scatter between clusters says nothing where there is one."""
+        counts = [
+            np.unique(label).size for term in self.terms(sample) if term.sign > 0 for label in (term.row, term.vote)
+        ]
+        return min(counts, default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Term:

@@ -70,6 +70,9 @@ def scored_blocks(sample: Sample, mu: CrossFit, layout: Layout) -> Iterator[Scor
     for block in layout.blocks():
         cells, requests = block.cells, block.requests
         probabilities = mu(int(layout.fold[cells.start]), layout.pattern[cells])
+        if not np.isfinite(probabilities).all():
+            # Below, an unknown chance would pass for a rule that has no weight left: for ½.
+            raise InvalidInput(f"the model of fold {int(layout.fold[cells.start])} gave chances that are no numbers")
         index, left, right = layout.cell[requests] - cells.start, layout.left[requests], layout.right[requests]
         at_requests = sample.rule.gradient(probabilities[index, left, right])
         votes = sample.votes.take(block.votes)
