@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Header, Response
-from pydantic import Field
+from fastapi import Header, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.deps import AcquiringDesk, PortsOf, ReadableBoard, Work
 from app.api.routing import api_router
@@ -99,7 +99,13 @@ def release(desk: AcquiringDesk, assignment: str, draft: ReleaseDraft | None = N
     run.release(desk.work, desk.board, assignment, None if draft is None else draft.reason)
 
 
+class NoParameters(BaseModel):
+    """There is nothing to choose."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 @router.get("/policy", response_model=Policy)
-def read_policy(board: ReadableBoard, work: Work, ports: PortsOf) -> Response:
+def read_policy(board: ReadableBoard, work: Work, ports: PortsOf, _sent: Annotated[NoParameters, Query()]) -> Response:
     """The policy in force for requests that name no mode."""
     return Response(orjson.dumps(policies.policy(work, board, ports.shelf)), media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +43,7 @@ def diagnostics(
             **nothing,
             "votes": 0,
             "rows": 0,
+            **_heard({}),
         }
     snapshot = work.snapshots.get(snapshot_id)
     return {
@@ -53,7 +55,17 @@ def diagnostics(
         "votes_through": snapshot.votes_through,
         "votes": snapshot.summary["votes"],
         "rows": snapshot.summary["rows"],
+        **_heard(snapshot.summary),
         **_named(work, board, _sections(work, snapshot), raw_voters=raw_voters),
+    }
+
+
+def _heard(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The judges, and what was learned of the propensities, as far as there are any."""
+    return {
+        "judges": summary.get("judges", []),
+        "judges_left_out": summary.get("judges_left_out", []),
+        "propensity_model": summary.get("propensity_model"),
     }
 
 

@@ -44,6 +44,7 @@ def test_before_the_first_snapshot_every_section_is_null(make_board: Make) -> No
     document = read(make_board())
     assert document["status"] == "pending"
     assert [document[name] for name in SECTIONS] == [None] * len(SECTIONS)
+    assert (document["judges"], document["judges_left_out"], document["propensity_model"]) == ([], [], None)
 
 
 def test_every_section_speaks_of_a_board_with_votes(bench: Bench, make_board: Make) -> None:
@@ -62,6 +63,12 @@ def test_every_section_speaks_of_a_board_with_votes(bench: Bench, make_board: Ma
     assert found["sensitivity"]["rules"] == ["half", "drop tie", "drop both_bad", "drop all of these"]
     assert found["sensitivity"]["estimands"][0]["rules"][0]["kendall"] == 1.0
     assert found["voters"]["judged"] == 10
+
+
+@pytest.mark.parametrize("path", ["/diagnostics?raw_voter=true", "/pairs?levels=0.9", "/policy?mode=one"])
+def test_misspelt_questions_are_refused(board: BoardCaller, path: str) -> None:
+    document = problem(board("GET", path), 422, "unknown-field")
+    assert document["path"] == path.partition("?")[2].partition("=")[0]
 
 
 def test_an_equal_document_is_not_sent_again(bench: Bench, make_board: Make) -> None:

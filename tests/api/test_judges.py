@@ -115,6 +115,9 @@ def test_a_judge_who_knows_the_prompts_sharpens_the_model(
     assert (before.summary["judges"], before.summary["judges_left_out"]) == ([], [])
     seen = len({vote["context"] for vote in sent})
     assert after.summary["judges"] == [{"name": "good", "judgements": 6 * seen, "contexts": seen}]
+    shown = board("GET", "/diagnostics").json()
+    assert (shown["judges"], shown["judges_left_out"]) == (after.summary["judges"], [])
+    assert shown["propensity_model"] is None
     assert loss(after) < loss(before) - 0.1
     assert after.summary["votes"] == before.summary["votes"]
 

@@ -73,6 +73,7 @@ def test_learned_propensities_are_used_named_and_exported(
     model = snapshot.summary["propensity_model"]
     assert model["folds_helped"] == 5
     assert model["log_loss"] < model["frequency_log_loss"] - 0.1
+    assert board("GET", "/diagnostics").json()["propensity_model"] == model
     assert board("GET", "/rankings").json()["propensity"] == "estimated-lightgbm"
     lines = [json.loads(line) for line in board("GET", "/votes/export?format=jsonl").text.splitlines()]
     used = {line["context"]: line["propensity_used"] for line in lines}
