@@ -21,12 +21,16 @@ from app.stats.simulate import Cyclic, Strength
 from app.stats.types import Floats
 
 UNIT = Clustering(unit="context")
-# Utilities so crooked, and votes so few, that covariates alone leave much to learn.
-CROOKED = Cyclic(strength=Strength(slope=1.0, curve=2.0))
+# Preferences mild enough that the one-step with the true outcome model is the best there is, and a learner that is far
+# from it: the paper's classifier.
+MILD = Cyclic(strength=Strength(slope=0.6, curve=0.6, cycle=0.6))
+LEARNER = "lightgbm"
 NOISE: Mapping[str, float] = {"noise 2": 2.0, "noise 1": 1.0, "noise 0.5": 0.5, "noise 0": 0.0}
 """Standard deviation in log-odds of the noise on each pair."""
 NONE, USELESS = "none", "useless"
 MOST_COST = 1.05
+HELPED = ("borda", "bt")
+"""Rank centrality of a cautious model scatters less than that of the truth: a judge cannot lower its error for sure."""
 ESTIMATOR = "debiased"
 
 
@@ -37,7 +41,7 @@ class Judged:
     truths: Mapping[str, Floats]
     learner: str
     n: int
-    generator: Cyclic = CROOKED
+    generator: Cyclic = MILD
 
     def __call__(self, seed: int) -> Outcomes:
         drawn = board(self.generator, self.generator.draw(self.n, seed=seed), seed=seed, clustering=UNIT)
@@ -66,9 +70,9 @@ class Judged:
         return outcomes
 
 
-def judged(learner: str = "davidson", n: int = 500) -> Judged:
+def judged(learner: str = LEARNER, n: int = 1000) -> Judged:
     """The experiment's replicate, on boards of n contexts."""
-    return Judged(truths_of(CROOKED), learner, n)
+    return Judged(truths_of(MILD), learner, n)
 
 
 def curves(runs: Runs) -> Curves:
@@ -88,7 +92,7 @@ def _verdicts(runs: Runs, estimand: str) -> list[Verdict]:
         runs.compare(claim(f"{better} errs no more than {worse}"), spot(better), spot(worse), lambda r, e: r <= 1.0 + e)
         for worse, better in pairwise((NONE, *NOISE))
     ]
-    best = list(NOISE)[-1]
-    helps = runs.compare(claim("a perfect judge helps"), spot(best), spot(NONE), lambda r, e: r < 1.0 - e)
     costs = runs.compare(claim("a useless judge costs < 5%"), spot(USELESS), spot(NONE), lambda r, _: r < MOST_COST)
-    return [*steps, helps, costs]
+    best = spot(list(NOISE)[-1]), spot(NONE)
+    helps = [runs.compare(claim("a perfect judge helps"), *best, lambda r, e: r < 1.0 - e)] * (estimand in HELPED)
+    return [*steps, *helps, costs]

@@ -20,9 +20,9 @@ Contexts = Annotated[int, typer.Option(min=20, help="contexts of a board, about 
 
 def judges(
     runs: Boards = 200,
-    n: Contexts = 500,
+    n: Contexts = 1000,
     *,
-    learner: Learner = "davidson",
+    learner: Learner = by_judge.LEARNER,
     processes: Processes = CORES,
     json: AsJson = False,
     plot: Plot = None,

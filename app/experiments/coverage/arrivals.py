@@ -24,17 +24,17 @@ FIVE = Arena(ITEMS, taste=0.0)
 
 @dataclass(frozen=True)
 class LateJoiner:
-    """Of five items the last enters once half of the offers are made; every offer draws among those that are there.
+    """Of five items the last enters after two thirds of the offers; every offer draws among those that are there.
 
     Chances are logged for the items that were there. The scores are those over all five. With the share counted twice
-    corrections of the newcomer's pairs are twice too large, and so is their noise.
+    corrections of the newcomer's pairs are three times too large, and so is their noise.
     """
 
     learner: str
     generator: Arena = FIVE
-    n: int = 3000
+    n: int = 5000
     setting: str = "late-joiner"
-    name: str = "enters at half"
+    name: str = "enters at 2/3"
 
     @property
     def rules(self) -> Mapping[str, Bar]:
@@ -75,7 +75,7 @@ class Rivals:
 
     learner: str
     generator: Arena = FIVE
-    n: int = 3000
+    n: int = 5000
     setting: str = "late-joiner"
     name: str = "rivals' shares"
 
@@ -95,19 +95,24 @@ class Rivals:
         after = _divided_by(drawn, eligibility_share(exposure))
         readings = {
             rule: Reading(sample, UNIT, truths)
-            for rule, sample in zip(self.rules, (after, drawn.up_to(self.n // 2).sample), strict=True)
+            for rule, sample in zip(self.rules, (after, drawn.up_to(entry(self.n)).sample), strict=True)
         }
         return read(
             drawn, readings, probabilities=self.generator.probabilities, learner=self.learner, estimands=[SHARES]
         )
 
 
+def entry(n_rows: int) -> int:
+    """The row from which on the newcomer takes part."""
+    return 2 * n_rows // 3
+
+
 def arrival(generator: Arena, n_rows: int, *, seed: int) -> tuple[Board, Exposure]:
-    """A board on which the last item enters at half, and who was there when."""
+    """A board on which the last item enters late, and who was there when."""
     active = np.ones((2, generator.n_items), dtype=np.bool_)
     active[0, -1] = False
     allowed = active[:, :, None] & active[:, None, :] & ~np.eye(generator.n_items, dtype=np.bool_)
-    period = (np.arange(n_rows) >= n_rows // 2).astype(np.int64)
+    period = (np.arange(n_rows) >= entry(n_rows)).astype(np.int64)
     draws = generator.draw_among(Shown(allowed, period), seed=seed)
     return board(generator, draws, seed=seed, clustering=UNIT), Exposure.of_rows(period, active)
 

@@ -26,7 +26,7 @@ class Voters:
 
     learner: str
     generator: Arena = VOTERS
-    n: int = 2000
+    n: int = 4000
     setting: str = "voters"
     name: str = "100 voters"
 
@@ -53,7 +53,7 @@ class Voters:
 
 PROMPTS = 13
 # Prompts matter, yet less than the noise of their votes: the point where ignoring them is tempting and wrong.
-MILD = Arena(10, taste=0.0, strength=Strength(slope=0.5, curve=0.2, cycle=0.3))
+MILD = Arena(5, taste=0.0, strength=Strength(slope=0.4, curve=0.15, cycle=0.3))
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from app.stats.debias import Clustering, KeptRates, Labels, corrected_for_exclus
 from app.stats.simulate import PAPER, Arena, Generator
 from app.stats.types import Bools, Floats
 
-KEPT = 0.2, 0.9
+KEPT = 0.12, 0.95
 """Chance to be kept of votes in which the first item takes part, and of all others."""
 
 
 @dataclass(frozen=True)
 class Exclusions:
-    """Four in five of the votes on one item's pairs are excluded, and some of the others.
+    """Seven in eight of the votes on one item's pairs are excluded, and some of the others.
 
     Parameters
     ----------
@@ -77,5 +77,5 @@ def _corrected(whole: Board, kept: Bools, left: Board) -> Floats:
 
 def exclusions(learner: str) -> Iterator[Exclusions]:
     """On battles an excluded vote takes its offer along, on contexts it is one label less."""
-    yield Exclusions("battles", Arena(5, taste=0.0), 3000, Clustering(unit="battle"), learner)
-    yield Exclusions("contexts", PAPER, 1000, Clustering(unit="context"), learner)
+    yield Exclusions("battles", Arena(5, taste=0.0), 6000, Clustering(unit="battle"), learner)
+    yield Exclusions("contexts", PAPER, 2000, Clustering(unit="context"), learner)
