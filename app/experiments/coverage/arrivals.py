@@ -24,17 +24,17 @@ FIVE = Arena(ITEMS, taste=0.0)
 
 @dataclass(frozen=True)
 class LateJoiner:
-    """Of five items the last enters after two thirds of the offers; every offer draws among those that are there.
+    """Of five items the last enters once half of the offers are made; every offer draws among those that are there.
 
     Chances are logged for the items that were there. The scores are those over all five. With the share counted twice
-    corrections of the newcomer's pairs are three times too large, and so is their noise.
+    corrections of the newcomer's pairs are twice too large, and so is their noise.
     """
 
     learner: str
     generator: Arena = FIVE
     n: int = 5000
     setting: str = "late-joiner"
-    name: str = "enters at 2/3"
+    name: str = "enters at half"
 
     @property
     def rules(self) -> Mapping[str, Bar]:
@@ -104,7 +104,7 @@ class Rivals:
 
 def entry(n_rows: int) -> int:
     """The row from which on the newcomer takes part."""
-    return 2 * n_rows // 3
+    return n_rows // 2
 
 
 def arrival(generator: Arena, n_rows: int, *, seed: int) -> tuple[Board, Exposure]:
