@@ -25,12 +25,14 @@ UNIT = Clustering(unit="context")
 # from it: the paper's classifier.
 MILD = Cyclic(strength=Strength(slope=0.6, curve=0.6, cycle=0.6))
 LEARNER = "lightgbm"
-NOISE: Mapping[str, float] = {"noise 2": 2.0, "noise 1": 1.0, "noise 0.5": 0.5, "noise 0": 0.0}
-"""Standard deviation in log-odds of the noise on each pair."""
+NOISE: Mapping[str, float] = {"noise 4": 4.0, "noise 2": 2.0, "noise 1": 1.0, "noise 0.5": 0.5}
+"""Standard deviation in log-odds of the noise on each pair.
+
+A judge without noise lowers the errors of Borda and Bradley-Terry scores further, but not surely that of rank
+centrality: scores of a model that is drawn to its mean a little scatter less than those of the true one.
+"""
 NONE, USELESS = "none", "useless"
 MOST_COST = 1.05
-HELPED = ("borda", "bt")
-"""Rank centrality of a cautious model scatters less than that of the truth: a judge cannot lower its error for sure."""
 ESTIMATOR = "debiased"
 
 
@@ -93,6 +95,6 @@ def _verdicts(runs: Runs, estimand: str) -> list[Verdict]:
         for worse, better in pairwise((NONE, *NOISE))
     ]
     costs = runs.compare(claim("a useless judge costs < 5%"), spot(USELESS), spot(NONE), lambda r, _: r < MOST_COST)
-    best = spot(list(NOISE)[-1]), spot(NONE)
-    helps = [runs.compare(claim("a perfect judge helps"), *best, lambda r, e: r < 1.0 - e)] * (estimand in HELPED)
-    return [*steps, *helps, costs]
+    best = spot(list(NOISE)[-1])
+    helps = runs.compare(claim("the best judge helps"), best, spot(NONE), lambda r, e: r < 1.0 - e)
+    return [*steps, helps, costs]

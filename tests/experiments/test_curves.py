@@ -48,7 +48,7 @@ def test_a_judge_says_the_same_of_both_orders_and_knows_more_with_less_noise() -
     margins = {level: each for level, each in task._margins(drawn, 0).items() if each is not None}
     for each in margins.values():
         np.testing.assert_allclose(each, -each.transpose(0, 2, 1, 3), atol=1e-12)
-    known = margins["noise 0"]
+    known = (task.generator.preferences.margins(drawn.x.x) - task.generator.preferences.position)[..., None]
     spread = [np.sqrt(((margins[level] - known) ** 2)[:, 0, 1].mean()) for level in judges.NOISE]
     np.testing.assert_allclose(spread, list(judges.NOISE.values()), rtol=0.2, atol=1e-12)
     assert abs(np.corrcoef(margins[judges.USELESS][:, 0, 1, 0], known[:, 0, 1, 0])[0, 1]) < 0.25
