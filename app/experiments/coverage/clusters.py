@@ -26,7 +26,7 @@ class Voters:
 
     learner: str
     generator: Arena = VOTERS
-    n: int = 4000
+    n: int = 8000
     setting: str = "voters"
     name: str = "100 voters"
 
