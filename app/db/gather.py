@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,15 @@ CHANCE = "float8send(coalesce((probabilities ->> %s::text)::float8, 0))"
 CONTEXTS = f"""
 SELECT id, {HASH.format("external_id")}, {MICROSECONDS.format("created_at")}, features::text, text
 FROM contexts
-WHERE board_id = :board AND (id = ANY(:ids) OR (:offered AND offered))
+WHERE board_id = :board AND (id = ANY(:ids) OR (CAST(:until AS timestamptz) IS NOT NULL AND offered_at <= :until))
 ORDER BY id
 """
+OFFERED_BETWEEN = """
+SELECT id FROM contexts WHERE board_id = :board AND offered_at > :after AND offered_at <= :until
+UNION
+SELECT context_id FROM offers WHERE board_id = :board AND id > :after_offer AND id <= :last_offer
+"""
+OFFERED_BY = "SELECT id FROM contexts WHERE id = ANY(:ids) AND offered_at <= :until"
 
 ITEMS = """
 SELECT id, name, EXISTS (SELECT FROM item_spans WHERE item_id = items.id AND active_to IS NULL) AS active, label_cost
@@ -81,18 +87,22 @@ SELECT judge, {HASH.format("judge")} FROM judgements WHERE board_id = :board GRO
 """
 
 EXCLUDED = """
-WITH rules AS (SELECT * FROM exclusions WHERE board_id = :board AND lifted_at IS NULL),
+WITH rules AS (
+    SELECT * FROM exclusions
+    WHERE board_id = :board AND id <= :rules
+        AND (lifted_at IS NULL OR lifted_at > coalesce(CAST(:as_of AS timestamptz), 'infinity'))
+),
 hits AS (
-    SELECT vote_id AS id, id AS rule, reason FROM rules WHERE vote_id <= :watermark
+    SELECT vote_id AS id, id AS rule, reason FROM rules WHERE {vote_id}
     UNION ALL
-    SELECT votes.id, rules.id, reason FROM rules JOIN votes USING (board_id, voter) WHERE votes.id <= :watermark
+    SELECT votes.id, rules.id, reason FROM rules JOIN votes USING (board_id, voter) WHERE {id}
     UNION ALL
     SELECT votes.id, rules.id, reason
     FROM rules
     JOIN votes USING (board_id)
     JOIN boards ON boards.id = board_id
     LEFT JOIN contexts ON contexts.id = context_id
-    WHERE filter IS NOT NULL AND votes.id <= :watermark
+    WHERE filter IS NOT NULL AND {id}
         AND coalesce(voter_type = filter ->> 'voter_type', filter ->> 'voter_type' IS NULL)
         AND coalesce(external_id = filter ->> 'context', filter ->> 'context' IS NULL)
         AND coalesce(votes.created_at >= (filter ->> 'created_from')::timestamptz, TRUE)
@@ -108,6 +118,8 @@ hits AS (
 )
 SELECT DISTINCT ON (id) id, reason FROM hits ORDER BY id, reason = 'superseded' DESC, rule
 """
+EXCLUDED_UP_TO = EXCLUDED.format(id="votes.id <= :watermark", vote_id="vote_id <= :watermark")
+EXCLUDED_AMONG = EXCLUDED.format(id="votes.id = ANY(:ids)", vote_id="vote_id = ANY(:ids)")
 
 FINGERPRINT = """
 SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
@@ -125,10 +137,34 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
 CONTEXT_NAMES = "SELECT id, external_id FROM contexts WHERE id = ANY(:ids)"
 VOTE_NAMES = "SELECT id, client_id::text FROM votes WHERE id = ANY(:ids)"
 
-WATERMARK = "SELECT max(id) FROM votes WHERE board_id = :board"
+MARKS = """
+SELECT (SELECT max(id) FROM votes WHERE board_id = :board), (SELECT max(id) FROM offers WHERE board_id = :board),
+       (SELECT max(id) FROM exclusions WHERE board_id = :board), clock_timestamp()
+"""
+VOTES_OF_CONTEXTS = """
+SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND voter IS NOT NULL
+UNION ALL
+SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND voter IS NULL
+"""
+NTH_AFTER = "SELECT id FROM votes WHERE board_id = :board AND id > :after ORDER BY id LIMIT 1 OFFSET :skip"
 THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
 
 Columns = dict[str, NDArray[Any]]
+
+
+class Marks(NamedTuple):
+    """Up to where a board is read: everything below was committed when these were taken.
+
+    Parameters
+    ----------
+    votes, offers, rules : highest numbers of votes, named offers and exclusions, 0 without one.
+    moment : contexts offered by then.
+    """
+
+    votes: int
+    offers: int
+    rules: int
+    moment: datetime
 
 
 class ContextRow(NamedTuple):
@@ -156,10 +192,16 @@ class GatherRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def watermark(self, board_id: int) -> int:
-        """The board's highest vote number, 0 without one, with every vote below it committed; end the work at once."""
+    def marks(self, board_id: int) -> Marks:
+        """Up to where every vote, offer, context offered and replaced vote is committed; end the work at once."""
         hold(self._session, Lock.VOTES, board_id)
-        return self._session.scalar(text(WATERMARK), {"board": board_id}) or 0
+        votes, offers, rules, moment = self._session.execute(text(MARKS), {"board": board_id}).one()
+        return Marks(votes or 0, offers or 0, rules or 0, moment)
+
+    def nth_after(self, board_id: int, after: int, size: int) -> int | None:
+        """The number of the vote so many after a number; None where there are fewer."""
+        values = {"board": board_id, "after": after, "skip": size - 1}
+        return self._session.execute(text(NTH_AFTER), values).scalar_one_or_none()
 
     def freeze(self) -> datetime:
         """See one state of the database from here on, and say when; call it first in the work."""
@@ -181,17 +223,40 @@ class GatherRepository:
         values = {"board": board_id, "watermark": watermark}
         return str(self._session.execute(text(FINGERPRINT), values).scalar_one())
 
-    def votes(self, board_id: int, watermark: int) -> Columns:
+    def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""
-        return self._columns(Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark)
+        return self._columns(Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark, after=after)
 
-    def offers(self, board_id: int) -> Columns:
-        """The named offers and draws."""
-        return self._columns(Packed("offers", OFFER_COLUMNS, "id"), board_id, NO_END)
+    def votes_of_contexts(self, board_id: int, contexts: Ints, watermark: int) -> Columns:
+        """The pair votes on these contexts up to a number."""
+        values = {"board": board_id, "ids": contexts.tolist()}
+        found = list(self._session.scalars(text(VOTES_OF_CONTEXTS), values))
+        packed = Packed("votes", VOTE_COLUMNS, "id", condition="AND id = ANY(%s)", asked=(found,))
+        return self._columns(packed, board_id, watermark)
 
-    def draws(self, board_id: int) -> Columns:
-        """The assignments."""
-        return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, NO_END)
+    def offers(self, board_id: int, last: int = NO_END) -> Columns:
+        """The named offers and draws up to a number."""
+        return self._columns(Packed("offers", OFFER_COLUMNS, "id"), board_id, last)
+
+    def offers_of_contexts(self, board_id: int, contexts: Ints, last: int) -> Columns:
+        """The named offers and draws of these contexts up to a number."""
+        packed = Packed("offers", OFFER_COLUMNS, "id", condition="AND context_id = ANY(%s)", asked=(contexts.tolist(),))
+        return self._columns(packed, board_id, last)
+
+    def offered_between(self, board_id: int, before: Marks, now: Marks) -> Ints:
+        """Contexts that were offered, or that an offer of was named, between two marks."""
+        values = {"board": board_id, "after": before.moment, "until": now.moment}
+        values |= {"after_offer": before.offers, "last_offer": now.offers}
+        return np.fromiter(self._session.scalars(text(OFFERED_BETWEEN), values), dtype=np.int64)
+
+    def offered_by(self, contexts: Ints, until: datetime) -> Ints:
+        """Those of the contexts that were offered by a time."""
+        values = {"ids": contexts.tolist(), "until": until}
+        return np.fromiter(self._session.scalars(text(OFFERED_BY), values), dtype=np.int64)
+
+    def draws(self, board_id: int, last: int = NO_END) -> Columns:
+        """The assignments of offers up to a number."""
+        return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, last)
 
     def judges(self, board_id: int) -> dict[int, str]:
         """Names of the board's judges by their hash, sorted by name."""
@@ -204,10 +269,10 @@ class GatherRepository:
         columns = self._columns(packed, board_id, NO_END)
         return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
 
-    def contexts(self, board_id: int, ids: Ints, *, offered: bool) -> Iterator[ContextRow]:
-        """These contexts, and those offered where asked for, by number."""
+    def contexts(self, board_id: int, ids: Ints, *, offered: datetime | None) -> Iterator[ContextRow]:
+        """These contexts, and those offered by a time where one is given, by number."""
         query = text(CONTEXTS).execution_options(yield_per=CONTEXTS_AT_ONCE)
-        values = {"board": board_id, "ids": ids.tolist(), "offered": offered}
+        values = {"board": board_id, "ids": ids.tolist(), "until": offered}
         return map(ContextRow._make, self._session.execute(query, values))
 
     def context_names(self, ids: Ints) -> dict[int, str]:
@@ -228,19 +293,25 @@ class GatherRepository:
         """(item, from, to) in µs of 2000, `to` None while the span is open."""
         return [(row[0], row[1], row[2]) for row in self._session.execute(text(SPANS), {"board": board_id})]
 
-    def excluded(self, board_id: int, watermark: int) -> dict[int, str]:
+    def excluded(self, board_id: int, watermark: int, *, rules: int = NO_END) -> dict[int, str]:
         """Votes that a rule excludes, with the reason: that it was superseded before all, else of the oldest rule."""
-        rows = self._session.execute(text(EXCLUDED), {"board": board_id, "watermark": watermark})
+        values = {"board": board_id, "watermark": watermark, "rules": rules, "as_of": None}
+        rows = self._session.execute(text(EXCLUDED_UP_TO), values)
         return {row[0]: row[1] for row in rows}
 
-    def _columns(self, packed: Packed, board_id: int, last: int) -> Columns:
+    def excluded_among(self, board_id: int, votes: Ints, *, rules: int, as_of: datetime) -> dict[int, str]:
+        """Those of the votes that the rules up to a number excluded as they stood at a time."""
+        values = {"board": board_id, "ids": votes.tolist(), "rules": rules, "as_of": as_of}
+        return {row[0]: row[1] for row in self._session.execute(text(EXCLUDED_AMONG), values)}
+
+    def _columns(self, packed: Packed, board_id: int, last: int, *, after: int = 0) -> Columns:
         driver = self._session.connection().connection.driver_connection
         assert isinstance(driver, Driver)
         query = packed.query()
-        blocks, after, full = [b""], 0, True
+        blocks, full = [b""], True
         with driver.cursor(binary=True) as cursor:
             while full:
-                values = (*packed.values, board_id, after, last)
+                values = (*packed.values, board_id, after, last, *packed.asked)
                 size, end, block = cursor.execute(query, values).fetchone() or (0, 0, b"")
                 full = size >= ROWS_AT_ONCE
                 if size:
@@ -260,18 +331,21 @@ class Packed(NamedTuple):
     columns : expressions of eight bytes by name.
     key : an indexed column that they are read along; rows that share it come together.
     values : parameters within the expressions, in order.
+    condition, asked : which rows only, with its parameters.
     """
 
     table: str
     columns: dict[str, str]
     key: str
     values: tuple[str, ...] = ()
+    condition: LiteralString = ""
+    asked: tuple[Any, ...] = ()
 
     def query(self) -> sql.Composed:
         """The next rows of a board: how many, the last one's key, they."""
         return sql.SQL(
             "SELECT count(*), max({key}), string_agg({fields}, ''::bytea ORDER BY {key}) FROM ("
-            " SELECT * FROM {table} WHERE board_id = %s AND {key} > %s AND {key} <= %s {only}"
+            " SELECT * FROM {table} WHERE board_id = %s AND {key} > %s AND {key} <= %s {only} {condition}"
             " ORDER BY {key} FETCH FIRST {most} ROWS WITH TIES"
             ") AS block"
         ).format(
@@ -279,6 +353,7 @@ class Packed(NamedTuple):
             table=sql.Identifier(self.table),
             key=sql.Identifier(self.key),
             only=sql.SQL("AND kind = 'pair'") if self.table == "votes" else sql.SQL(""),
+            condition=sql.SQL(self.condition),
             most=sql.Literal(ROWS_AT_ONCE),
         )
 

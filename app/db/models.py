@@ -68,10 +68,14 @@ class ItemSpan(Numbered, Base):
 
 
 IN_POOL = text("NOT offered")
+DATED = text("offered_at IS NOT NULL")
 
 
 class Context(Numbered, OnBoard, Dated, Base):
-    """What a vote was asked about; a pool member until it is offered, drawn in the order of `lot`."""
+    """What a vote was asked about; a pool member until it is offered, drawn in the order of `lot`.
+
+    A trigger dates `offered_at`.
+    """
 
     __tablename__ = "contexts"
 
@@ -81,11 +85,13 @@ class Context(Numbered, OnBoard, Dated, Base):
     vector: Mapped[list[float] | None]
     payload: Mapped[Any] = mapped_column(JSONB(none_as_null=True), nullable=True)
     offered: Mapped[bool]
+    offered_at: Mapped[datetime | None]
     lot: Mapped[float] = mapped_column(server_default=func.random())
 
     __table_args__ = (
         UniqueConstraint("board_id", "external_id"),
         Index("ix_contexts_pool", "board_id", "lot", postgresql_where=IN_POOL),
+        Index(None, "board_id", "offered_at", postgresql_where=DATED),
     )
 
 
@@ -174,6 +180,12 @@ class Vote(Numbered, OnBoard, Base):
         ),
         Index(None, "board_id", "id"),
         Index(None, "board_id", "voter", "received_at", postgresql_where=text("voter IS NOT NULL")),
+        # Votes with a voter are found by `uq_votes_slot`.
+        Index(
+            None,
+            *("board_id", "context_id"),
+            postgresql_where=text("voter IS NULL AND context_id IS NOT NULL"),
+        ),
     )
 
 
@@ -253,6 +265,41 @@ class Artifact(Base):
     snapshot_id: Mapped[UUID] = mapped_column(ForeignKey("snapshots.id"), primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     fold: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    body: Mapped[bytes]
+
+
+class LiveState(OnBoard, Base):
+    """What came in since a refit and is in the rankings already: up to where, and how much of it.
+
+    `moment`, `votes` and `offers` are the marks up to which it was read, `votes_through` when the last vote came in.
+    `document` holds what answers say of it.
+    """
+
+    __tablename__ = "live_states"
+
+    snapshot_id: Mapped[UUID] = mapped_column(ForeignKey("snapshots.id"), primary_key=True)
+    version: Mapped[int]
+    votes: Mapped[int]
+    offers: Mapped[int]
+    moment: Mapped[datetime]
+    votes_through: Mapped[datetime | None]
+    seen: Mapped[int]
+    counted: Mapped[int]
+    excluded: Mapped[int]
+    rows: Mapped[int]
+    document: Mapped[dict[str, Any]]
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+    __table_args__ = (Index(None, "board_id"),)
+
+
+class LiveSum(Base):
+    """Sums over the live rows of a segment, '' for everything; see `app.services.live.sums`."""
+
+    __tablename__ = "live_sums"
+
+    snapshot_id: Mapped[UUID] = mapped_column(ForeignKey("snapshots.id"), primary_key=True)
+    segment: Mapped[str] = mapped_column(primary_key=True)
     body: Mapped[bytes]
 
 

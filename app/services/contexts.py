@@ -28,6 +28,8 @@ def register(uow: UnitOfWork, board: Board, drafts: Sequence[ContextDraft]) -> R
         needed[draft.id] = _joined(needed[draft.id], each) if draft.id in needed else each
     if not needed:
         return Registered(0, 0)
+    # What is offered between two readings of the board must be committed by the second one, as votes are.
+    uow.votes.lock(board.id, counted=False)
     known, created = uow.contexts.ensure(board.id, needed)
     news = {known[name].id: each for name, each in needed.items() if name not in created and adds(each, known[name])}
     if news:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from app.db.gather import ContextRow, GatherRepository
+from app.db.gather import ContextRow, GatherRepository, Marks
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
 from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, Judges, OfferTable, Roster, VoteTable
@@ -16,19 +17,20 @@ from app.services.refit.judges import Judgements, judges_of, margins
 from app.stats.types import Ints
 
 
-def gather(repository: GatherRepository, board: Board, watermark: int) -> Inputs:
-    """The board's votes up to the watermark, and the contexts, offers, items and rules they rest on."""
-    roster = _roster(repository, board.id)
-    votes, reasons = _votes(repository, board.id, watermark, roster=roster)
-    offers = _offers(repository, board.id)
-    draws = _draws(repository, board.id, roster=roster) if offers.drawn.any() else None
+def gather(repository: GatherRepository, board: Board, marks: Marks) -> Inputs:
+    """The board's votes up to the marks, and the contexts, offers, items and rules they rest on."""
+    roster = roster_of(repository, board.id)
+    votes, reasons = _votes(repository, board.id, marks, roster=roster)
+    offers = offer_table(repository.offers(board.id, marks.offers))
+    draws = _draws(repository, board.id, marks.offers, roster=roster) if offers.drawn.any() else None
     referenced = np.unique(np.concatenate([votes.context, offers.context]))
-    rows = repository.contexts(board.id, referenced, offered=board.config.unit == "context")
-    contexts, judges = _judged(repository, board, _contexts(rows, board.config), roster=roster)
+    rows = repository.contexts(board.id, referenced, offered=marks.moment if board.config.unit == "context" else None)
+    contexts, judges = _judged(repository, board, context_table(rows, board.config), roster=roster)
     return Inputs(votes, reasons, contexts, offers, roster, judges, draws)
 
 
-def _roster(repository: GatherRepository, board_id: int) -> Roster:
+def roster_of(repository: GatherRepository, board_id: int) -> Roster:
+    """Every item that was ever on the board."""
     items = repository.items(board_id)
     spans = repository.spans(board_id)
     position = {item.id: at for at, item in enumerate(items)}
@@ -44,31 +46,36 @@ def _roster(repository: GatherRepository, board_id: int) -> Roster:
 
 
 def _votes(
-    repository: GatherRepository, board_id: int, watermark: int, *, roster: Roster
+    repository: GatherRepository, board_id: int, marks: Marks, *, roster: Roster
 ) -> tuple[VoteTable, tuple[str, ...]]:
-    columns = repository.votes(board_id, watermark)
-    excluded = repository.excluded(board_id, watermark)
+    columns = repository.votes(board_id, marks.votes)
+    return vote_table(columns, repository.excluded(board_id, marks.votes, rules=marks.rules), roster)
+
+
+def vote_table(
+    columns: Mapping[str, NDArray[Any]], excluded: Mapping[int, str], roster: Roster
+) -> tuple[VoteTable, tuple[str, ...]]:
+    """Votes as they are stored, with the reasons for excluding some of them by number."""
     reasons = tuple(sorted(set(excluded.values())))
     reason = np.full(columns["ids"].size, -1, dtype=np.int64)
-    numbers = _ints(excluded)
-    at = np.searchsorted(columns["ids"], numbers)
+    at = np.searchsorted(columns["ids"], _ints(excluded))
     reason[at] = _ints(reasons.index(each) for each in excluded.values())
     sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
     return VoteTable(**{**columns, **sides}, reason=reason), reasons
 
 
-def _offers(repository: GatherRepository, board_id: int) -> OfferTable:
-    columns = repository.offers(board_id)
+def offer_table(columns: Mapping[str, NDArray[Any]]) -> OfferTable:
+    """Named offers and draws as they are stored."""
     return OfferTable(**{**columns, "drawn": columns["drawn"] > 0})
 
 
-def _draws(repository: GatherRepository, board_id: int, *, roster: Roster) -> DrawTable:
-    columns = repository.draws(board_id)
+def _draws(repository: GatherRepository, board_id: int, last: int, *, roster: Roster) -> DrawTable:
+    columns = repository.draws(board_id, last)
     sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
     return DrawTable(**{**columns, **sides})
 
 
-def _contexts(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTable:
+def context_table(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTable:
     """The contexts; where one text feature is declared and not sent, the context's own text stands in."""
     texts = [feature.name for feature in config.features if feature.kind == "text"]
     fallback = texts[0] if len(texts) == 1 else None

@@ -100,17 +100,17 @@ class Refitter:
     def _gather(self, board_id: int) -> tuple[Board, Inputs | None, Gathered, UUID | None]:
         """What to fit; or, where nothing changed since the newest snapshot, that one's id."""
         with self.open_work() as work:
-            watermark = work.gather.watermark(board_id)
+            marks = work.gather.marks(board_id)
         with self.open_work() as work:
             now = work.gather.freeze()
             board = work.boards.get(board_id)
             assert board is not None
-            inputs = work.gather.fingerprint(board_id, watermark)
-            gathered = Gathered(watermark, work.gather.through(board_id, watermark), now, inputs)
+            inputs = work.gather.fingerprint(board_id, marks.votes)
+            gathered = Gathered(marks, work.gather.through(board_id, marks.votes), now, inputs)
             newest = work.snapshots.newest(board_id)
             if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), inputs):
                 return board, None, gathered, newest.id
-            return board, gather(work.gather, board, watermark), gathered, None
+            return board, gather(work.gather, board, marks), gathered, None
 
     def _store(self, board: Board, result: Result, gathered: Gathered, *, jobs: list[UUID], began: float) -> None:
         with self.open_work() as work:

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import orjson
 
+from app.db.gather import Marks
 from app.db.models import Artifact, Score, Snapshot
 from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
@@ -38,13 +39,13 @@ class Gathered(NamedTuple):
 
     Parameters
     ----------
-    watermark : the last vote's number.
+    marks : up to where.
     through : when that vote was received.
     at : when the rest was read.
     inputs : fingerprint of everything read.
     """
 
-    watermark: int
+    marks: Marks
     through: datetime | None
     at: datetime
     inputs: str
@@ -88,16 +89,25 @@ def rows_of_snapshot(
     snapshot = Snapshot(
         id=snapshot_id,
         board_id=board.id,
-        watermark=gathered.watermark,
+        watermark=gathered.marks.votes,
         votes_through=gathered.through,
         spec=spec_hash(board.config),
         spec_document=spec_document(board.config),
         digest=digest(result),
         status=_status(result),
-        summary={**result.summary, "inputs": gathered.inputs, "gathered_at": gathered.at.isoformat()},
+        summary={**result.summary, **_gathered(gathered)},
         seconds=seconds,
     )
     return Rows(snapshot, scores, list(_artifacts(snapshot_id, result)))
+
+
+def _gathered(gathered: Gathered) -> dict[str, Any]:
+    marks = gathered.marks
+    return {
+        "inputs": gathered.inputs,
+        "gathered_at": gathered.at.isoformat(),
+        "marks": {"offers": marks.offers, "rules": marks.rules, "moment": marks.moment.isoformat()},
+    }
 
 
 def digest(result: Result) -> str:
