@@ -154,7 +154,7 @@ def test_a_policy_is_known_where_all_offers_are_draws_made_here() -> None:
 
 
 def test_pairs_are_possible_where_their_items_could_be_drawn() -> None:
-    inputs = board(Offer(1, 1, [(0, 1, 2)]), Offer(2, 1), Offer(3, 11), start=10)
+    inputs = board(Offer(1, 1, [(0, 1, 2)]), Offer(2, 1), Offer(3, 11, [(0, 1, 12)]), start=10)
     found = frame(inputs)
     possible = found.view().possible
     assert possible is not None
@@ -175,12 +175,30 @@ def test_answers_still_out_lower_the_propensities() -> None:
 
 
 def test_the_rate_is_that_of_the_draws_age() -> None:
-    """Answers come after an hour to every second draw; another draw is half an hour old, yet answered at once."""
-    old = [Offer(context, 0, [(0, 1, 1 if context % 2 else None)]) for context in range(1, 41)]
-    inputs = board(*old, Offer(41, 9.5, [(0, 1, 9.75)]), Offer(42, 10), contexts=42)
+    """Every second draw of ten hours ago has been answered, and every fourth of one hour ago."""
+    old = [Offer(context, 0, [(0, 1, 1 if context % 2 else None)]) for context in range(1, 81)]
+    young = [Offer(context, 9, [(0, 1, 10 if context % 4 == 0 else None)]) for context in range(81, 161)]
+    inputs = board(*old, *young, contexts=160)
     rate = answered_by_now(inputs, inputs.votes)
-    np.testing.assert_allclose(rate[:-1], 0.5, atol=0.02)
-    assert rate[-1] < 0.05
+    np.testing.assert_allclose(rate, np.where(inputs.votes.offer <= 80, 0.5, 0.25), atol=1e-6)
+
+
+def test_when_all_was_answered_in_one_go_all_counts_in_full() -> None:
+    """Sixty draws of five hours and all of their answers in the last one."""
+    offers = [Offer(context, context / 12, [(0, 1, 6)]) for context in range(1, 61)]
+    inputs = board(*offers, contexts=60)
+    np.testing.assert_array_equal(answered_by_now(inputs, inputs.votes), 1)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_draws_too_young_for_any_answer_are_no_rows(unit: Unit) -> None:
+    """Context 2 was offered again just now, and context 3 for the first time; 4 is registered as offered elsewhere."""
+    offers = Offer(1, 1, [(0, 1, 2)]), Offer(2, 1), Offer(2, 9, [(0, 1, None)]), Offer(3, 9)
+    found = frame(board(*offers, Offer(4, 9, here=False), contexts=4), unit)
+    assert sorted(found.context_id.tolist()) == [1, 2, 4]
+    assert found.exposure.row.size == 3
+    unanswered = frame(board(*offers[1:], ordinary=[(1, 0, 1)], contexts=1), unit)
+    assert unanswered.context_id.tolist() == [1]
 
 
 def test_a_pair_drawn_once_counts_once_however_often_it_was_leased() -> None:

@@ -12,7 +12,7 @@ from app.domain.outcomes import rule
 from app.services.refit.eligibility import exposure_of
 from app.services.refit.inputs import Inputs
 from app.services.refit.population import Population, Unit, populate
-from app.services.refit.response import answered_by_now
+from app.services.refit.response import answered_by_now, without_too_young
 from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, assign_folds, mix
 from app.stats.debias.propensity import (
@@ -150,7 +150,7 @@ class Frame:
 
 def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
     """Decide what counts, how rows are split into folds, and which propensities are used."""
-    population = populate(inputs, config.unit)
+    population = populate(without_too_young(inputs), config.unit)
     folds = _folds(population, config)
     kind = _propensity_kind(population, config)
     among = np.cumsum(inputs.roster.active) - 1

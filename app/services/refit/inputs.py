@@ -93,6 +93,10 @@ class ContextTable:
     pattern: Ints
     features: Sequence[Mapping[str, Any]]
 
+    def take(self, index: Bools) -> ContextTable:
+        """The contexts of a mask, with the features of all."""
+        return ContextTable(self.ids[index], self.key[index], self.created[index], self.pattern[index], self.features)
+
 
 @dataclass(frozen=True, slots=True)
 class OfferTable:
@@ -110,6 +114,10 @@ class OfferTable:
     key: Ints
     created: Ints
     drawn: Bools
+
+    def take(self, index: Bools) -> OfferTable:
+        """The offers of a mask."""
+        return OfferTable(*(getattr(self, name)[index] for name in self.__slots__))
 
     def answered_by(self, votes: VoteTable) -> Bools:
         """(m,) votes on offers that pairs were drawn for here."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.services.refit.inputs import OPEN, Inputs, VoteTable
-from app.stats.debias.response import DrawTimes, ResponseRates
+from app.stats.debias.response import DrawnPairs, ResponseRates
 from app.stats.types import Floats, Ints
 
 SECOND = 1e6
@@ -34,8 +34,27 @@ def answered_by_now(inputs: Inputs, votes: VoteTable) -> Floats:
     cell = _cells(votes.offer, votes.left, votes.right, inputs)
     at = np.minimum(np.searchsorted(draws.cell, cell), draws.cell.size - 1)
     hit = (draws.cell[at] == cell) & (draws.answered[at] < OPEN)
-    rate[hit] = draws.rates(inputs)[at[hit]]
+    age = draws.age(inputs, draws.offer)
+    rate[hit] = draws.rates(inputs).rate(draws.left, draws.right, age)[at[hit]]
     return rate
+
+
+def without_too_young(inputs: Inputs) -> Inputs:
+    """The board without the offers made here that nobody can have answered yet, going by those that were answered.
+
+    They would be rows that never have a label, whatever was drawn for them; with them goes a context that was never
+    offered before.
+    """
+    draws = _Drawn.of(inputs)
+    if draws is None:
+        return inputs
+    offers = inputs.offers
+    age = draws.age(inputs, offers.ids)
+    silent = offers.drawn & ~np.isin(offers.ids, inputs.votes.offer)
+    gone = silent & draws.rates(inputs).too_young(age)
+    kept = np.concatenate([offers.context[~gone], inputs.votes.context])
+    contexts = ~np.isin(inputs.contexts.ids, offers.context[gone]) | np.isin(inputs.contexts.ids, kept)
+    return replace(inputs, offers=offers.take(~gone), contexts=inputs.contexts.take(contexts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +92,17 @@ class _Drawn:
         one = asked[order[first]]
         return cls(cell, every.offer[one], every.left[one], every.right[one], np.where(counted, answered, OPEN))
 
-    def rates(self, inputs: Inputs) -> Floats:
-        """(d,) chance of an answer by now."""
-        made, heard = inputs.offers.made(self.offer), self.answered < OPEN
-        now = max(inputs.offers.created[inputs.offers.drawn].max(), self.answered[heard].max(initial=0))
-        age = (now - made) / SECOND
-        # The clock that answers are dated by may run behind that of the draws.
-        waited = np.where(heard, np.maximum(self.answered - made, 0) / SECOND, np.inf)
-        times = DrawTimes(self.left, self.right, age, waited)
-        return ResponseRates.of(times, len(inputs.roster.names)).rate(self.left, self.right, age)
+    def rates(self, inputs: Inputs) -> ResponseRates:
+        """Chances of an answer by now."""
+        age = self.age(inputs, self.offer)
+        return ResponseRates.of(DrawnPairs(self.left, self.right, age, self.answered < OPEN), len(inputs.roster.names))
+
+    def age(self, inputs: Inputs, offers: Ints) -> Floats:
+        """Seconds since offers were made, by their ids."""
+        heard = self.answered[self.answered < OPEN]
+        now = max(inputs.offers.created[inputs.offers.drawn].max(), heard.max(initial=0))
+        age: Floats = (now - inputs.offers.made(offers)) / SECOND
+        return age
 
 
 def _cells(offer: Ints, left: Ints, right: Ints, inputs: Inputs) -> Ints:
