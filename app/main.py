@@ -28,14 +28,22 @@ from app.api import (
     operations,
     problems,
     rankings,
+    stream,
     top,
     votes,
 )
 from app.api.deps import Ports
+from app.api.hot import HotReads, Memory
+from app.api.known import KnownKeys
 from app.api.logs import JsonLines, RequestLog
 from app.api.schemas import COMPONENTS
+from app.api.streams import Streams
+from app.api.tally import Tally
+from app.api.warm import Warm
+from app.api.watch import Herald, Watch
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
+from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
@@ -59,6 +67,7 @@ ROUTERS = (
     rankings,
     comparisons,
     top,
+    stream,
     diagnostics,
     jobs,
     keys,
@@ -85,15 +94,22 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     sessions = open_sessions(engine)
     # A connection of its own: requests that wait for a policy may hold all others.
     loader = open_engine(settings.database.url, pool_size=1)
+    # And another: boards are watched also where all requests wait.
+    watcher = open_engine(settings.database.url, pool_size=1)
     redis = open_redis(settings.redis.url)
     limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
+    memory, streams = Memory(Warm(), KnownKeys(), Tally(limiter)), Streams()
+    watch = Watch(settings.redis.url, partial(UnitOfWork, open_sessions(watcher)), memory, streams)
+    news = Herald(RedisNews(redis), watch)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         ports.shelf.warm()
-        yield
+        async with watch.watching():
+            yield
         ports.shelf.close()
         loader.dispose()
+        watcher.dispose()
         engine.dispose()
         redis.close()
 
@@ -107,6 +123,9 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.state.ports = ports = Ports(
         sessions=sessions,
+        news=news,
+        streams=streams,
+        watch=watch,
         redis=redis,
         limiter=limiter,
         queue=queue or CeleryQueue(open_celery(settings.redis.url)),
@@ -114,6 +133,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         rendered=Rendered(),
         shelf=Shelf(partial(UnitOfWork, open_sessions(loader))),
     )
+    app.add_middleware(HotReads, memory=memory)
     app.add_middleware(RequestLog)
     problems.install(app)
     for module in ROUTERS:

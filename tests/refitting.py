@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Engine
 
+from app.cache.news import News, Silence
 from app.db.engine import open_sessions
 from app.db.locks import Lock, lease
 from app.db.models import Job, Snapshot
@@ -34,22 +35,22 @@ class Bench:
     def refitter(self) -> Refitter:
         return Refitter(self.work, partial(lease, self.engine, Lock.REFIT))
 
-    def refit(self, slug: str) -> Snapshot:
+    def refit(self, slug: str, *, news: News | None = None) -> Snapshot:
         """Ask for a refit, do it, and return the snapshot."""
-        job = self.serve(slug)
+        job = self.serve(slug, news=news)
         assert job.state == "succeeded", job.error
         assert job.snapshot_id is not None
         with self.work() as work:
             return work.snapshots.get(job.snapshot_id)
 
-    def serve(self, slug: str) -> Job:
+    def serve(self, slug: str, *, news: News | None = None) -> Job:
         """Ask for a refit and see the job to its end."""
         with self.work() as work:
             board = work.boards.find(slug)
             assert board is not None
             job = work.jobs.request(board.id)
             work.commit()
-        self.refitter.serve(board.id)
+        replace(self.refitter, news=news or Silence()).serve(board.id)
         return self.job(job.id)
 
     def job(self, job_id: UUID) -> Job:

@@ -6,6 +6,8 @@ from functools import partial
 
 from celery import Celery
 
+from app.cache.connection import open_redis
+from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.locks import Lock, lease
 from app.db.unit_of_work import UnitOfWork
@@ -23,11 +25,12 @@ def install(celery: Celery, settings: Settings) -> None:
     ValueError
         when the settings name no database.
     """
-    if settings.database.url is None:
-        raise ValueError("a worker needs the URL of a database")
+    if settings.database.url is None or settings.redis.url is None:
+        raise ValueError("a worker needs the URLs of a database and of Redis")
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
     open_work = partial(UnitOfWork, open_sessions(engine))
-    refitter = Refitter(open_work, partial(lease, engine, Lock.REFIT), settings.worker.processes)
+    news = RedisNews(open_redis(settings.redis.url))
+    refitter = Refitter(open_work, partial(lease, engine, Lock.REFIT), settings.worker.processes, news)
     queue = CeleryQueue(celery)
 
     @celery.task(name=REFIT)

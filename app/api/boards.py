@@ -60,13 +60,16 @@ def change(board: OwnBoard, patch: Annotated[dict[str, Any], Body()], work: Work
     `unit` and `outcomes` stay as they are once there are votes, declared features once there are contexts. Other
     choices behind the numbers take effect with a refit, which a change of them asks for.
     """
-    return _view(boards.change(work, board.slug, patch, queue=ports.queue))
+    changed = boards.change(work, board.slug, patch, queue=ports.queue)
+    ports.news.publish(board.id, "board")
+    return _view(changed)
 
 
 @router.delete("/{board}", status_code=204)
-def delete(board: OwnBoard, work: Work) -> None:
+def delete(board: OwnBoard, work: Work, ports: PortsOf) -> None:
     """End a board. Its votes stay stored, its slug becomes free."""
     boards.delete(work, board)
+    ports.news.publish(board.id, "board")
 
 
 def _view(board: Board) -> BoardView:

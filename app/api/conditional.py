@@ -7,26 +7,35 @@ from hashlib import sha256
 
 from fastapi import Request, Response
 
+from app.api.kept import Kept, keep
+from app.api.slot import slot_of
 from app.domain.boards import Board
 
 
 def tag_of(*parts: object) -> str:
-    """A strong tag of everything that decides an answer."""
-    return f'"{sha256(repr(parts).encode()).hexdigest()[:32]}"'
+    """What a strong tag holds: a digest of everything that decides an answer."""
+    return sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def conditional(request: Request, board: Board, tag: str, body: Callable[[], bytes]) -> Response:
-    """304 where the reader has this answer already, else the answer; never kept without asking again."""
-    headers = {
-        "ETag": tag,
-        "Cache-Control": f"{'public' if board.public else 'private'}, no-cache",
-        "Vary": "Authorization",
-    }
-    if _has(request.headers.get("if-none-match", ""), tag):
-        return Response(status_code=304, headers=headers)
-    return Response(body(), headers=headers, media_type="application/json")
+def conditional(
+    request: Request, board: Board, tag: str, body: Callable[[], bytes], *, for_readers: bool = True
+) -> Response:
+    """304 where the reader has this answer already, else the answer; never kept by the reader without asking again.
+
+    Parameters
+    ----------
+    for_readers : whether everybody who may read the board gets this same answer: then the process keeps it.
+    """
+    kept = keep(board.id, public=board.public, tag=tag, body=body())
+    slot = slot_of(request.scope)
+    if slot is not None and for_readers:
+        slot.kept = kept
+    return _response(kept, request)
 
 
-def _has(sent: str, tag: str) -> bool:
-    tags = [each.strip().removeprefix("W/") for each in sent.split(",")]
-    return tag in tags or "*" in tags
+def _response(kept: Kept, request: Request) -> Response:
+    sent = request.headers
+    variant = kept.variant(sent.get("accept-encoding", "").encode("latin-1"))
+    if kept.known(sent.get("if-none-match", "").encode("latin-1")):
+        return Response(status_code=304, headers={name.decode(): value.decode() for name, value in variant.unchanged})
+    return Response(variant.body, headers={name.decode(): value.decode() for name, value in variant.headers})

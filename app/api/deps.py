@@ -11,7 +11,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from redis import Redis
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.api.slot import slot_of
+from app.api.streams import Streams
+from app.api.watch import Watch
 from app.cache.limits import RateLimiter
+from app.cache.news import News
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import limited
@@ -28,6 +32,9 @@ class Ports:
     """What the process opened at its start."""
 
     sessions: sessionmaker[Session]
+    news: News
+    streams: Streams
+    watch: Watch
     redis: Redis
     limiter: RateLimiter
     queue: Queue
@@ -59,6 +66,9 @@ Documented = Annotated[HTTPAuthorizationCredentials | None, Depends(scheme)]
 def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Caller | None:
     """Who asks, counted against the rate limit of the key, or of the address where there is no key."""
     caller = access.identify(work, request.headers.get("authorization"))
+    slot = slot_of(request.scope)
+    if slot is not None:
+        slot.caller = caller
     _count(request, ports, caller)
     return caller
 

@@ -155,6 +155,7 @@ class PositionSection(Section):
 
     advantage: Measure | None
     left_share: Measure | None
+    rows_used: int | None = None
 
 
 class SkewTest(BaseModel):
@@ -178,6 +179,7 @@ class IntransitivitySection(Section):
     share: float | None
     cycles: list[tuple[str, str, str]]
     test: SkewTest | None
+    rows_used: int | None = None
 
 
 class RuleChange(BaseModel):
@@ -210,6 +212,7 @@ class SensitivitySection(Section):
 
     rules: list[str]
     estimands: list[EstimandSensitivity]
+    rows_used: int | None = None
 
 
 class ItemRates(BaseModel):
@@ -351,4 +354,5 @@ def read_diagnostics(
     def make() -> bytes:
         return orjson.dumps(diagnostics(work, board, snapshot_id=head.snapshot_id, raw_voters=sent.raw_voters))
 
-    return conditional(request, board, tag_of(METHOD, key), lambda: ports.rendered.get(key, make))
+    tag = tag_of(METHOD, key)
+    return conditional(request, board, tag, lambda: ports.rendered.get(key, make), for_readers=not sent.raw_voters)

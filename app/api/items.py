@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
-from app.api.deps import OwnBoard, ReadableBoard, Work
+from app.api.deps import OwnBoard, PortsOf, ReadableBoard, Work
 from app.api.routing import api_router
 from app.db.items import ItemView as StoredItem
 from app.domain.fields import Name
@@ -43,10 +43,16 @@ class ItemList:
 
 @router.put("/{item:path}", responses={201: {"model": ItemView, "description": "created"}})
 def put(
-    board: OwnBoard, item: Annotated[Name, Path()], work: Work, response: Response, draft: ItemDraft | None = None
+    board: OwnBoard,
+    item: Annotated[Name, Path()],
+    work: Work,
+    ports: PortsOf,
+    response: Response,
+    draft: ItemDraft | None = None,
 ) -> ItemView:
     """Create an item or replace its description; a field left out takes its default."""
     view, new = items.put(work, board, item, draft or ItemDraft())
+    ports.news.publish(board.id, "board")
     response.status_code = 201 if new else 200
     return _view(view)
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.api.deps import KnownCaller, Work
+from app.api.deps import KnownCaller, PortsOf, Work
 from app.api.pages import Number
 from app.api.routing import api_router
+from app.cache.news import EVERY_BOARD
 from app.db.keys import KeyView as StoredKey
 from app.domain.keys import KeyDraft
 from app.services import keys
@@ -58,10 +59,11 @@ def list_keys(work: Work, caller: KnownCaller) -> KeyList:
 
 
 @router.delete("/{key}", status_code=204)
-def revoke(key: Number, work: Work, caller: KnownCaller) -> None:
+def revoke(key: Number, work: Work, ports: PortsOf, caller: KnownCaller) -> None:
     """End a key."""
     caller.require("admin", caller.board_id)
     keys.revoke(work, key, by=caller)
+    ports.news.publish(EVERY_BOARD, "keys")
 
 
 def _fields(view: StoredKey) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import orjson
 from fastapi import Response
 from pydantic import Field, WithJsonSchema
 
-from app.api.deps import MaybeCaller, ReadableBoard, VotableBoard, Work
+from app.api.deps import MaybeCaller, PortsOf, ReadableBoard, VotableBoard, Work
 from app.api.pages import Cursor, Limit, cursor_after, position
 from app.api.problems import describe
 from app.api.routing import api_router
@@ -75,17 +75,19 @@ BATCH_ANSWER: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("", status_code=201, responses={200: {"model": VoteView, "description": "duplicate: the vote as it is"}})
-def record(board: VotableBoard, ballot: Ballot, work: Work, response: Response) -> VoteView:
+def record(board: VotableBoard, ballot: Ballot, work: Work, ports: PortsOf, response: Response) -> VoteView:
     """Store a vote. The answer is sent once the vote is committed; sending it again under its `id` is harmless."""
     view, new = votes.record_one(work, board, ballot, now=datetime.now(UTC))
+    ports.news.publish(board.id, "votes")
     response.status_code = 201 if new else 200
     return _view(board, view, named=True)
 
 
 @router.post("/batch", response_class=Response, responses=BATCH_ANSWER)
-def record_batch(board: VotableBoard, batch: VoteBatch, work: Work) -> Response:
+def record_batch(board: VotableBoard, batch: VoteBatch, work: Work, ports: PortsOf) -> Response:
     """Store up to 10,000 votes. Good ones are kept when others are refused."""
     results = votes.record(work, board, votes.read_ballots(batch.votes), now=datetime.now(UTC))
+    ports.news.publish(board.id, "votes")
     body = orjson.dumps({"results": [_result(result) for result in results]})
     return Response(body, media_type="application/json")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from redis import Redis
 from redis.exceptions import RedisError
@@ -12,18 +14,33 @@ log = logging.getLogger(__name__)
 WINDOW = 60_000
 """Milliseconds. A caller that was silent for so long may send a whole window's requests at once."""
 
-# The generic cell rate algorithm: one number per caller, the time at which its requests so far are paid for.
+# The generic cell rate algorithm: one number per caller, the time at which its requests so far are paid for. Of several
+# requests the first ones pass, as if they had come one by one; clocks are kept to 0.001 of a step.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
-local paid = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now) + tonumber(ARGV[1])
-local ahead = paid - now
-if ahead > tonumber(ARGV[2]) then
-    return math.ceil(ahead - tonumber(ARGV[2]))
+local step, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local answers = {}
+for number, key in ipairs(KEYS) do
+    local asked = tonumber(ARGV[number + 2])
+    local paid = math.max(tonumber(redis.call('GET', key) or '0'), now)
+    local passed = math.max(0, math.min(asked, math.floor((window - paid + now) / step + 0.001)))
+    paid = paid + passed * step
+    if passed > 0 then
+        redis.call('SET', key, string.format('%.3f', paid), 'PX', math.ceil(paid - now))
+    end
+    table.insert(answers, passed)
+    table.insert(answers, passed < asked and math.ceil(paid + step - now - window) or 0)
 end
-redis.call('SET', KEYS[1], string.format('%.3f', paid), 'PX', math.ceil(ahead))
-return 0
+return answers
 """
+
+
+class Quota(NamedTuple):
+    """How many of a caller's requests pass, and for how many seconds the others have to wait."""
+
+    passed: int
+    wait: int
 
 
 class RateLimiter:
@@ -38,16 +55,38 @@ class RateLimiter:
         self._take = redis.register_script(TAKE)
         self._per_minute = per_minute
 
+    @property
+    def counting(self) -> bool:
+        """Whether there is a limit at all."""
+        return self._per_minute > 0
+
+    def settle(self, served: Mapping[str, int]) -> dict[str, int]:
+        """Count requests that were served already; seconds to wait for those callers who had too many.
+
+        Without Redis nothing is counted, as in `wait`.
+        """
+        return {caller: quota.wait for caller, quota in self.quotas(served).items() if quota.wait}
+
     def wait(self, caller: str) -> int:
         """Seconds for which the caller has to wait; 0 lets the request through and counts it.
 
         Without Redis nothing is counted: a vote lost to a failed counter would be worse than one too many.
         """
-        if self._per_minute == 0:
-            return 0
+        return self.quotas({caller: 1})[caller].wait
+
+    def quotas(self, asked: Mapping[str, int]) -> dict[str, Quota]:
+        """What `wait` says to so many requests of each caller, in one round trip."""
+        free = {caller: Quota(requests, 0) for caller, requests in asked.items()}
+        if self._per_minute == 0 or not asked:
+            return free
+        keys = [f"limit:{caller}" for caller in asked]
         try:
-            milliseconds = self._take(keys=[f"limit:{caller}"], args=[WINDOW / self._per_minute, WINDOW])
+            told = self._take(keys=keys, args=[WINDOW / self._per_minute, WINDOW, *asked.values()])
         except RedisError as error:
             log.warning("requests are not counted: %s", error)
-            return 0
-        return -(-int(milliseconds) // 1000)
+            return free
+        pairs = zip(told[::2], told[1::2], strict=True)
+        return {
+            caller: Quota(int(passed), -(-int(wait) // 1000))
+            for caller, (passed, wait) in zip(asked, pairs, strict=True)
+        }

@@ -16,8 +16,11 @@ from redis.exceptions import RedisError
 
 CHANNEL = "orthorank:news"
 
-Event = Literal["votes", "rankings", "refit", "board"]
-"""New votes are durable; live numbers moved; a refit ended; the board itself changed in a way that answers show."""
+Event = Literal["votes", "rankings", "refit", "board", "keys"]
+"""New votes are durable; live numbers moved; a refit ended; the board itself changed in a way that answers show; keys
+were revoked (board 0)."""
+
+EVERY_BOARD = 0
 
 EVENTS = get_args(Event)
 
@@ -44,6 +47,13 @@ class RedisNews:
             self.redis.publish(CHANNEL, written(board_id, event, data))
         except RedisError as error:
             log.warning("news %r of board %d not told: %s", event, board_id, error)
+
+
+class Silence:
+    """Tells nobody: of use where nobody listens."""
+
+    def publish(self, board_id: int, event: Event, **data: Any) -> None:
+        """Say nothing."""
 
 
 @dataclass(frozen=True, slots=True)

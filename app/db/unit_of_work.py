@@ -20,6 +20,7 @@ from app.db.jobs import JobRepository
 from app.db.judgements import JudgementRepository
 from app.db.keys import KeyRepository
 from app.db.snapshots import SnapshotRepository
+from app.db.versions import VersionRepository
 from app.db.votes import VoteRepository
 from app.domain.errors import Unavailable
 
@@ -58,6 +59,7 @@ class UnitOfWork:
         self.gather = GatherRepository(session)
         self.jobs = JobRepository(session)
         self.snapshots = SnapshotRepository(session)
+        self.versions = VersionRepository(session)
         return self
 
     def __exit__(

@@ -6,12 +6,14 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from threadpoolctl import threadpool_limits
 
+from app.cache.news import News, Silence
 from app.db.locks import Lease
+from app.db.models import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.refit.fit import Result, refit
@@ -28,6 +30,12 @@ DIED = f"the worker ended {MOST_ATTEMPTS} times while it worked on this"
 
 OpenWork = Callable[[], UnitOfWork]
 OpenLease = Callable[[int], AbstractContextManager[Lease | None]]
+CatchUp = Callable[[UnitOfWork, Board, Snapshot], None]
+
+
+def _stay_behind(_work: UnitOfWork, _board: Board, _snapshot: Snapshot) -> None:
+    """Votes that came in meanwhile wait for the next live update."""
+
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +49,15 @@ class Refitter:
     open_work : opens a transaction.
     open_lease : takes a board's refit lock, None where another holds it.
     processes : folds fitted side by side.
+    news : is told of refits that ended.
+    catch_up : brings a snapshot that is about to be committed to the newest votes.
     """
 
     open_work: OpenWork
     open_lease: OpenLease
     processes: int = 1
+    news: News = field(default_factory=Silence)
+    catch_up: CatchUp = _stay_behind
 
     def serve(self, board_id: int) -> None:
         """Serve all open jobs of a board, those that come in meanwhile too; at once where another does so already."""
@@ -72,6 +84,7 @@ class Refitter:
             if spent:
                 work.jobs.fail(spent, DIED)
             work.commit()
+        self._announce(board_id, spent, "failed")
         return [claim.id for claim in claims if claim.id not in spent]
 
     def _attempt(self, board_id: int, jobs: list[UUID], lease: Lease) -> None:
@@ -83,13 +96,14 @@ class Refitter:
             with self.open_work() as work:
                 work.jobs.fail(jobs, reason)
                 work.commit()
+            self._announce(board_id, jobs, "failed")
 
     def _refit(self, board_id: int, jobs: list[UUID], lease: Lease) -> None:
         began = time.monotonic()
         board, inputs, gathered, known = self._gather(board_id)
         if known is not None or inputs is None:
             assert known is not None
-            self._close(jobs, known)
+            self._close(board_id, jobs, known)
             return
         # Threads of the linear algebra cost more than they bring on such small matrices, and change the last bits.
         with threadpool_limits(1):
@@ -118,13 +132,28 @@ class Refitter:
             scores = [] if before is None else work.snapshots.all_scores(before.id)
             rows = rows_of_snapshot(board, result, gathered, before=scores, seconds=time.monotonic() - began)
             work.snapshots.add(*rows)
+            self._catch_up(work, board, rows.snapshot)
             work.jobs.succeed(jobs, rows.snapshot.id)
             work.commit()
+        self._announce(board.id, jobs, "succeeded", snapshot=rows.snapshot.id)
 
-    def _close(self, jobs: list[UUID], snapshot_id: UUID) -> None:
+    def _catch_up(self, work: UnitOfWork, board: Board, snapshot: Snapshot) -> None:
+        """Without it the snapshot would show fewer votes than the one before did, for a moment."""
+        try:
+            with work.session.begin_nested():
+                self.catch_up(work, board, snapshot)
+        except Exception:
+            logger.exception("the new snapshot of board %s starts without the newest votes", board.id)
+
+    def _close(self, board_id: int, jobs: list[UUID], snapshot_id: UUID) -> None:
         with self.open_work() as work:
             work.jobs.succeed(jobs, snapshot_id)
             work.commit()
+        self._announce(board_id, jobs, "succeeded", snapshot=snapshot_id)
+
+    def _announce(self, board_id: int, jobs: list[UUID], state: str, *, snapshot: UUID | None = None) -> None:
+        for job in jobs:
+            self.news.publish(board_id, "refit", job=job, state=state, snapshot=snapshot)
 
     def _tell(self, jobs: list[UUID], share: float) -> None:
         with self.open_work() as work:
