@@ -36,10 +36,15 @@ CROSS JOIN LATERAL (
            (config -> 'refit' ->> 'seconds')::float8 * INTERVAL '1 second' AS patience
 ) AS rule
 CROSS JOIN LATERAL (
-    SELECT count(*) AS votes, min(received_at) AS since FROM (
+    SELECT (
+        SELECT count(*) FROM (
+            SELECT FROM votes
+            WHERE board_id = boards.id AND id > coalesce(watermark, 0) ORDER BY id LIMIT rule.votes
+        ) AS first
+    ) AS votes, (
         SELECT received_at FROM votes
-        WHERE board_id = boards.id AND id > coalesce(watermark, 0) ORDER BY id LIMIT rule.votes
-    ) AS first
+        WHERE board_id = boards.id AND id > coalesce(watermark, 0) ORDER BY id LIMIT 1
+    ) AS since
 ) AS waiting
 CROSS JOIN LATERAL (
     SELECT count(*) AS number, max(finished_at) AS last FROM jobs

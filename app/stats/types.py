@@ -53,8 +53,10 @@ class Rule:
         -------
         (...) in [0, 1]; ½ where no weight is left.
         """
-        total = mu @ (self.first + self.second)
-        scores: Floats = np.divide(mu @ self.first, total, out=np.full(total.shape, 0.5), where=total > 0)
+        total, first = _weighted(mu, self.first + self.second), _weighted(mu, self.first)
+        if total.min(initial=1.0) > 0:
+            return np.divide(first, total, out=first)
+        scores: Floats = np.divide(first, total, out=np.full(total.shape, 0.5), where=total > 0)
         return scores
 
     def gradient(self, mu: Floats) -> Floats:
@@ -69,10 +71,18 @@ class Rule:
         (..., C); 0 where no weight is left.
         """
         both = self.first + self.second
-        total = (mu @ both)[..., None]
+        total = _weighted(mu, both)[..., None]
         direction = self.first - self.scores(mu)[..., None] * both
         gradient: Floats = np.divide(direction, total, out=np.zeros(mu.shape), where=total > 0)
         return gradient
+
+
+def _weighted(mu: Floats, weight: Floats) -> Floats:
+    """Σ_c w_c mu_c, category by category: they often lie apart in memory."""
+    total = np.zeros(mu.shape[:-1])
+    for category in np.flatnonzero(weight):
+        total += mu[..., category] if weight[category] == 1.0 else weight[category] * mu[..., category]
+    return total
 
 
 @dataclass(frozen=True, slots=True)

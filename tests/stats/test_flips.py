@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.stats.debias import Clustering, Target, one_step
 from app.stats.debias.flips import Flip, Parts, fewest, votes_to_flip
-from app.stats.debias.influence import influence_rows
+from app.stats.debias.influence import influence_of, influence_rows
 from app.stats.debias.segments import segment
 from app.stats.gars import Borda, BradleyTerry, Estimand, Graph, RankCentrality
 from app.stats.types import Floats, Ints
@@ -52,7 +52,8 @@ def slow_flip(case: Case, target: Target, *, by_row: bool) -> tuple[int, int, in
 
 def fast_flip(case: Case, target: Target, *, by_row: bool) -> Flip | None:
     value = one_step(case.sample, case.mu, {"": target}, clustering=Clustering())[""].estimate.value
-    return votes_to_flip(case.sample, case.mu, target, value, by_row=by_row)
+    influence = influence_of(case.sample, case.mu, {"": target})[""]
+    return votes_to_flip(influence, value, by_row=by_row)
 
 
 @pytest.mark.parametrize("estimand", ESTIMANDS, ids=lambda each: each.name)
@@ -131,4 +132,5 @@ def test_known_answers() -> None:
 
 def test_a_lone_item_has_no_rival() -> None:
     case = random_case(np.random.default_rng(0), n_items=4, n_rows=60, battle=True)
-    assert votes_to_flip(case.sample, case.mu, Target(Borda(), complete(4)), np.ones(1), by_row=True) is None
+    influence = influence_of(case.sample, case.mu, {"": Target(Borda(), complete(4))})[""]
+    assert votes_to_flip(influence, np.ones(1), by_row=True) is None

@@ -69,7 +69,7 @@ def test_small_blocks_change_nothing(clustering: Clustering, shard: int, monkeyp
     targets = {each.name: Target(each, Graph.complete(4)) for each in BUILT_IN}
     whole = one_step(case.sample, case.mu, targets, clustering=clustering)
     layout = Layout.of
-    monkeypatch.setattr(Layout, "of", lambda sample: layout(sample, block=1, shard=shard))
+    monkeypatch.setattr(Layout, "of", lambda sample, **_: layout(sample, block=1, shard=shard))
     assert sum(1 for _ in Layout.of(case.sample).blocks()) == 12
     parts = one_step(case.sample, case.mu, targets, clustering=clustering)
     for name, result in whole.items():

@@ -6,11 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from app.stats.debias import Clustering, Moments, Target, influence_lines, influence_rows, one_step
+from app.stats.debias import influence as influence_module
 from app.stats.debias import thinning as thinning_module
+from app.stats.debias.flips import votes_to_flip
+from app.stats.debias.influence import influence_of
 from app.stats.debias.layout import Layout
 from app.stats.debias.thinning import Thinning
+from app.stats.diagnostics import clustered_error, first_advantage, pair_means
+from app.stats.diagnostics.pairwise import pair_sums
 from app.stats.gars import BUILT_IN, Borda, BradleyTerry, Estimand, Graph, RankCentrality
 from app.stats.types import Floats, Ints, Sample, Votes
 from tests.stats.debias_samples import TERNARY, Case, random_case, slow_parts
@@ -45,16 +51,13 @@ def _case(seed: int, clustering: Clustering) -> Case:
     return random_case(rng, n_items=4, n_rows=200, n_patterns=150, battle=clustering.unit == "battle")
 
 
-def _stretched(case: Case, target: Target) -> tuple[Floats, Floats, Floats]:
+def stretched_parts(case: Case, target: Target, thinning: Thinning) -> tuple[Floats, Floats, Floats]:
     """Mean of F over the rows drawn, stretched values (n, K) and corrections (m, K), written out."""
-    thinning = Thinning.of(case.sample)
-    assert thinning is not None
     values, corrections = slow_parts(case.sample, case.mu, target)
     drawn = np.flatnonzero(thinning.drawn)
-    assert drawn.size == ROWS_USED
     centre = values[drawn].mean(axis=0)
     stretched = np.tile(centre, (case.sample.n_rows, 1))
-    stretched[drawn] += case.sample.n_rows / ROWS_USED * (values[drawn] - centre)
+    stretched[drawn] += case.sample.n_rows / drawn.size * (values[drawn] - centre)
     return centre, stretched, corrections
 
 
@@ -65,7 +68,10 @@ def test_pairwise_scores_equal_the_slow_twin(clustering: Clustering, estimand: E
     case = _case(1, clustering)
     target = Target(estimand, Graph.complete(4))
     result = one_step(case.sample, Paired(case), {0: target}, clustering=clustering)[0]
-    centre, stretched, corrections = _stretched(case, target)
+    thinning = Thinning.of(case.sample)
+    assert thinning is not None
+    assert thinning.rows_used == ROWS_USED
+    centre, stretched, corrections = stretched_parts(case, target, thinning)
     n = case.sample.n_rows
     score = centre + corrections.sum(axis=0) / n
     covariance = np.zeros((4, 4))
@@ -81,6 +87,59 @@ def test_pairwise_scores_equal_the_slow_twin(clustering: Clustering, estimand: E
     if np.linalg.eigvalsh(covariance)[0] >= -1e-12 * np.abs(covariance).max():
         scale = np.abs(covariance).max()
         np.testing.assert_allclose(result.estimate.covariance, covariance, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("clustering", CLUSTERINGS, ids=str)
+def test_pair_means_and_the_first_sides_advantage_use_every_vote(clustering: Clustering) -> None:
+    case, weight = _case(8, clustering), (1 - np.eye(4)) / 6
+    thinning = Thinning.of(case.sample)
+    assert thinning is not None
+    means = pair_means(case.sample, Paired(case), [TERNARY])[0]
+    exact = pair_means(case.sample, case.mu, [TERNARY])[0]
+    for name in ("share_step", "odds_step", "odds_variance"):
+        np.testing.assert_allclose(getattr(means, name), getattr(exact, name), rtol=1e-12)
+    p = TERNARY.scores(case.table[case.sample.fold, case.sample.pattern])
+    for mean, whole, of_row in ((means.share, exact.share, p), (means.odds, exact.odds, logit(p))):
+        moved = whole - of_row.mean(axis=0) + of_row[thinning.drawn].mean(axis=0)
+        np.testing.assert_allclose(mean, moved, rtol=1e-9, atol=1e-9)
+    found = first_advantage(case.sample, Paired(case), clustering=clustering)
+    assert found is not None
+    value = np.tensordot(p, weight, 2) - 1.0
+    own = value[thinning.drawn].mean()
+    assert found.value == pytest.approx(own + (weight * pair_sums(case.sample, exact.share_step)).sum() / 200)
+    stretched = own + thinning.stretch(np.arange(200)) * (value - own)
+    steps = exact.share_step * weight[case.sample.votes.left, case.sample.votes.right]
+    error = clustered_error(clustering, case.sample, (stretched - found.value) / 200, steps / 200)
+    assert found.standard_error == pytest.approx(error)
+
+
+@pytest.mark.parametrize("name", ["borda", "bt", "rc"])
+@pytest.mark.parametrize("room", [0, 10**6])
+def test_votes_to_flip_rest_on_the_stretched_rows_or_on_those_drawn(
+    name: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(influence_module, "KEPT", room)
+    case = _case(9, Clustering())
+    thinning = Thinning.of(case.sample)
+    assert thinning is not None
+    target = Target(next(each for each in BUILT_IN if each.name == name), Graph.complete(4))
+    value = one_step(case.sample, Paired(case), {0: target}, clustering=Clustering())[0].estimate.value
+    influence = influence_of(case.sample, Paired(case), {0: target})[0]
+    found = votes_to_flip(influence, value, by_row=True)
+    assert found is not None
+    if name == "rc":
+        part = thinning.part(case.sample)
+        alone = votes_to_flip(influence_of(part, case.mu, {0: target})[0], value, by_row=True)
+        assert alone is not None
+        assert found.votes == round(alone.votes * 200 / ROWS_USED)
+        return
+    _, psi, corrections = stretched_parts(case, target, thinning)
+    np.add.at(psi, case.sample.votes.row, corrections)
+    gain = psi[:, [found.leader]] - psi
+    gain[np.bincount(case.sample.votes.row, minlength=200) == 0] = 0.0
+    left = (psi[:, [found.leader]] - psi).sum(axis=0) - np.cumsum(-np.sort(-gain, axis=0), axis=0)
+    assert found.votes == 1 + min(int(np.argmax(own < 0)) for own in left.T if (own < -1e-7).any())
+    assert influence.rows_used == ROWS_USED
 
 
 def test_other_scores_are_those_of_the_rows_drawn() -> None:
@@ -139,7 +198,9 @@ def test_small_blocks_change_nothing(shard: int, monkeypatch: pytest.MonkeyPatch
     targets = {each.name: Target(each, Graph.complete(4)) for each in (Borda(), BradleyTerry())}
     whole = one_step(case.sample, Paired(case), targets, clustering=Clustering("both"))
     layout = Layout.of
-    monkeypatch.setattr(Layout, "of", lambda sample, valued=None: layout(sample, block=100, shard=shard, valued=valued))
+    monkeypatch.setattr(
+        Layout, "of", lambda sample, valued=None, **_: layout(sample, block=100, shard=shard, valued=valued)
+    )
     parts = one_step(case.sample, Paired(case), targets, clustering=Clustering("both"))
     for name, result in whole.items():
         np.testing.assert_allclose(parts[name].estimate.value, result.estimate.value, rtol=1e-12, atol=1e-12)

@@ -18,8 +18,10 @@ from app.stats.scaling import Scaling
 from app.stats.types import Covariates, Floats, Ints
 
 KIND = "davidson"
-PAIRS_AT_ONCE = 16_384
+PAIRS_AT_ONCE = 8_192
 """Pairs put together at a time: what a core's cache holds."""
+LARGEST_LOGIT = 300.0
+"""Up to this size powers of e and their products stay far from the ends of double precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +53,23 @@ class DavidsonModel:
         utility = design @ self.utilities.theta.T + self.utility_trees.all_scores(x.x)
         level = design @ self.levels.tau.T + self.level_trees.all_scores(x.x)
         size = utility.shape[1]
-        found = np.empty((len(x), size, size, self.categories.n_categories))
+        found = np.empty((self.categories.n_categories, len(x), size, size))
+        alike = self.levels.items[:, :, None] + self.levels.items[:, None, :]
+        raised = np.exp(np.minimum(alike, LARGEST_LOGIT))
         step = max(1, PAIRS_AT_ONCE // size**2)
         for rows in (slice(start, start + step) for start in range(0, len(x), step)):
-            fixed = self.pairs.everywhere(design[rows])
+            difference = self.pairs.everywhere(design[rows])
             if x.margins is not None:
                 heard: Floats = np.nan_to_num(x.margins[rows]).astype(np.float64)
-                fixed += heard @ self.utilities.judges
-            found[rows] = self._everywhere(utility[rows], level[rows], fixed)
-        return found
+                difference += heard @ self.utilities.judges
+            difference += (utility[rows] + self.utilities.position)[:, :, None]
+            difference -= utility[rows, None, :]
+            if _largest(difference, level[rows], alike) > LARGEST_LOGIT:
+                levels = [level[rows, f, None, None] + each for f, each in enumerate(alike)]
+                found[:, rows] = np.moveaxis(self._shares(difference, levels), -1, 0)
+            else:
+                self._raise(difference, np.exp(level[rows]), raised, out=found[:, rows])
+        return np.moveaxis(found, 0, -1)
 
     def probabilities_at(self, x: Covariates, left: Ints, right: Ints) -> Floats:
         """(m, C) for one ordered pair per covariate row."""
@@ -100,12 +110,30 @@ class DavidsonModel:
             utility[rows] += self.utility_trees.scores(int(index), x[rows])
         return utility
 
-    def _everywhere(self, utility: Floats, level: Floats, fixed: Floats) -> Floats:
-        """(u, K, K, C) of utilities (u, K), levels (u, F) and what else is added to D (u, K, K)."""
-        difference = utility[:, :, None] - utility[:, None, :] + self.utilities.position
-        difference += fixed
-        items = self.levels.items[:, :, None] + self.levels.items[:, None, :]
-        return self._shares(difference, [level[:, f, None, None] + pair for f, pair in enumerate(items)])
+    def _raise(self, difference: Floats, level: Floats, alike: Floats, *, out: Floats) -> None:
+        """Shares (C, u, K, K) from D (u, K, K) and the powers of levels, (u, F) of contexts and (F, K, K) of pairs.
+
+        The parts of a logit are raised apart, and categories of opposite slope are each other's inverse.
+        """
+        done: dict[float, int] = {}
+        for category, slope in enumerate(self.categories.slope.tolist()):
+            if -slope in done and slope:
+                np.divide(1.0, out[done[-slope]], out=out[category])
+            elif slope:
+                np.exp(np.multiply(difference, slope, out=out[category]), out=out[category])
+                done[slope] = category
+            else:
+                out[category] = 1.0
+        for f, category in enumerate(self.categories.free.tolist()):
+            if self.categories.slope[category]:
+                out[category] *= alike[f]
+                out[category] *= level[:, f, None, None]
+            else:
+                np.multiply(alike[f], level[:, f, None, None], out=out[category])
+        total = out[0] + out[1]
+        for each in out[2:]:
+            total += each
+        out *= np.divide(1.0, total, out=total)
 
     def _shares(self, difference: Floats, levels: list[Floats]) -> Floats:
         """Softmax over the categories, which become the last axis."""
@@ -117,6 +145,12 @@ class DavidsonModel:
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=0)
         return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
+
+
+def _largest(difference: Floats, level: Floats, items: Floats) -> float:
+    """A bound on the size of the logits, NaN where one is."""
+    size = float(np.abs(level).max(initial=0.0) + np.abs(items).max(initial=0.0))
+    return max(float(difference.max(initial=0.0)), -float(difference.min(initial=0.0))) + size
 
 
 def read(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> DavidsonModel:

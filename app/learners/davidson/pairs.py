@@ -34,19 +34,20 @@ class PairEffects:
 
     def everywhere(self, design: Floats) -> Floats:
         """(u, K, K) of every ordered pair."""
-        effects = np.zeros((len(design), self.n_items, self.n_items))
-        first, second = _pairs(self.n_items)
-        upper = design[:, : self.gamma.shape[1]] @ self.gamma.T
-        effects[:, first, second] = upper
-        effects[:, second, first] = -upper
+        own = design[:, : self.gamma.shape[1]] @ self.gamma.T
+        signed = np.concatenate([own, -own, np.zeros((len(design), 1))], axis=1)
+        effects: Floats = signed.take(_places(self.n_items), axis=1)
         return effects
 
 
 @lru_cache(maxsize=8)
-def _pairs(n_items: int) -> tuple[Ints, Ints]:
-    """The unordered pairs in their order; the fold models of a board ask for the same ones."""
+def _places(n_items: int) -> Ints:
+    """(K, K) where each ordered pair's effect is among those of the unordered pairs, their negatives and a zero."""
     first, second = np.triu_indices(n_items, 1)
-    return first, second
+    places = np.full((n_items, n_items), 2 * first.size)
+    places[first, second] = np.arange(first.size)
+    places[second, first] = first.size + np.arange(first.size)
+    return places
 
 
 def pair_index(left: Ints, right: Ints, n_items: int) -> tuple[Ints, Ints]:

@@ -50,7 +50,7 @@ def _flip(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict
     found = snapshot.summary.get("votes_to_flip", {}).get(query.estimand)
     if found is None or not query.whole or query.estimator != "debiased" or found["pairs"] != standings.pairs:
         return None
-    return {name: found[name] for name in ("votes", "share", "leader", "challenger")}
+    return {name: found.get(name) for name in ("votes", "share", "rows_used", "leader", "challenger")}
 
 
 def _view(query: RankingQuery) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from app.services.refit.design import balance_section, overlap_section, support_
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame
 from app.services.refit.payoffs import Payoffs
-from app.services.refit.population import distinct
 from app.services.refit.tables import Table
 from app.stats.debias.balance import Balance
-from app.stats.debias.one_step import ranked_items
+from app.stats.debias.one_step import ranked_items, thinning_of
+from app.stats.debias.paired import PairedCrossFit
 from app.stats.debias.support import Pairs, support_of
 from app.stats.diagnostics import (
     PairMeans,
@@ -47,9 +47,6 @@ from app.stats.gars import Graph
 from app.stats.inference import ranks
 from app.stats.types import Bools, Floats, Ints, Rule, Sample
 
-WORK = 1e9
-"""Distinct rows × K² that the pairs' means may cost; beyond it a seeded draw of rows speaks for all."""
-SEED = 20260121
 MOST_CYCLES = 10
 SIGNIFICANT = 0.05
 BOARD, HALF, DECISIVE = "board", "half", "decisive"
@@ -65,7 +62,7 @@ class Fitted:
     Parameters
     ----------
     frame, whole : the board's rows, and all of them with the propensities used.
-    models : the fold models.
+    models, mu : the fold models, and what they say as it is remembered.
     learner : the name of their learner.
     balance, payoffs, tables : as they were found; tables of the whole board say which pairs each score rests on.
     """
@@ -73,6 +70,7 @@ class Fitted:
     frame: Frame
     whole: Sample
     models: FoldModels
+    mu: PairedCrossFit
     learner: str
     balance: Balance | None
     payoffs: Payoffs
@@ -95,33 +93,30 @@ def diagnose(fitted: Fitted, config: BoardConfig) -> dict[str, Section]:
     """Every section."""
     frame, sample = fitted.frame, fitted.whole
     chances = fitted.models.chances(sample)
-    drawn = _affordable(fitted)
     rules = _rules(config)
-    found = pair_means(drawn, fitted.models.mu, list(rules.values())) if fitted.heard else []
-    means = dict(zip(rules, found, strict=fitted.heard))
+    alike = {(*rule.first, *rule.second): rule for rule in rules.values()}
+    found = pair_means(sample, fitted.mu, list(alike.values())) if fitted.heard else []
+    of_alike = dict(zip(alike, found, strict=fitted.heard))
+    means = {name: of_alike[*rule.first, *rule.second] for name, rule in rules.items()} if fitted.heard else {}
+    used = {"rows_used": _rows_used(fitted)}
     return {
         "balance": balance_section(fitted.balance, frame, sample),
         "overlap": overlap_section(frame, sample),
         "support": support_section(frame, sample),
         "learner": _learner(fitted, chances, config),
-        "position": position_section(frame, drawn, fitted.models.mu),
-        "intransitivity": _intransitivity(fitted, drawn, means.get(DECISIVE)),
-        "sensitivity": _sensitivity(fitted, means),
+        "position": position_section(frame, sample, fitted.mu) | used,
+        "intransitivity": _intransitivity(fitted, means.get(DECISIVE)) | used,
+        "sensitivity": _sensitivity(fitted, means) | used,
         "outcomes": outcomes_section(frame, sample, config),
         "voters": voters_section(frame, sample, chances),
         "drift": drift_section(frame, sample, sample.rule.scores(chances)),
     }
 
 
-def _affordable(fitted: Fitted) -> Sample:
-    """The rows behind the pairs' means: all, or a seeded draw of them."""
-    sample = fitted.whole
-    most = int(WORK / max(sample.n_items, 1) ** 2)
-    if sample.n_rows <= most or distinct(sample.pattern) * fitted.frame.n_folds <= most:
-        return sample
-    chosen = np.zeros(sample.n_rows, dtype=np.bool_)
-    chosen[np.random.default_rng(SEED).permutation(sample.n_rows)[:most]] = True
-    return fitted.frame.view(chosen)
+def _rows_used(fitted: Fitted) -> int:
+    """Rows that mu of all pairs was averaged over; every vote corrects that."""
+    thinning = thinning_of(fitted.whole, fitted.mu)
+    return fitted.whole.n_rows if thinning is None else thinning.rows_used
 
 
 def _rules(config: BoardConfig) -> dict[str, Rule]:
@@ -192,12 +187,13 @@ def _calibration(predicted: Floats, happened: Bools) -> Section:
     }
 
 
-def _intransitivity(fitted: Fitted, drawn: Sample, means: PairMeans | None) -> Section:
+def _intransitivity(fitted: Fitted, means: PairMeans | None) -> Section:
     """Cyclic triples by the debiased mean shares, and the test of anything beyond differences of scores."""
     share, error, items = fitted.payoffs.share, fitted.payoffs.error, fitted.frame.items
     triples = count_triples(share, error)
     clustering = fitted.frame.clustering
-    test = None if means is None else skew_test(drawn, means, support_of(drawn).observed, clustering=clustering)
+    graph = support_of(fitted.whole).observed if fitted.heard else None
+    test = None if means is None or graph is None else skew_test(fitted.whole, means, graph, clustering=clustering)
     skewed = test is not None and test.p_value < SIGNIFICANT
     finding = "cyclic" if triples.certain else "skewed" if skewed else "ok" if triples.seen else "few_pairs"
     return {

@@ -90,7 +90,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         told(0.6 + 0.3 * done / (len(chosen.ranked) + 1))
         tables += scorer.tables(segment, segments.rows(segment))
     found = payoffs(frame, mu)
-    fitted = Fitted(frame, whole, models, choice.chosen, balance, found, tables)
+    fitted = Fitted(frame, whole, models, mu, choice.chosen, balance, found, tables)
     summary = {
         **_counts(inputs, frame),
         "propensity": frame.kind,

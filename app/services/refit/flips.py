@@ -10,6 +10,7 @@ from app.services.refit.frame import Frame
 from app.services.refit.scoring import DEBIASED, estimands_of
 from app.services.refit.tables import Table
 from app.stats.debias.flips import votes_to_flip
+from app.stats.debias.influence import influence_of
 from app.stats.debias.one_step import CrossFit, Target
 from app.stats.debias.support import Pairs, support_of
 from app.stats.types import Sample
@@ -38,29 +39,30 @@ def _flips(
 ) -> Iterator[tuple[str, dict[str, Any] | None]]:
     wanted = {*ALWAYS, *(each.name for each in config.named_estimands)}
     estimands = {each.name: each for each in estimands_of(config) if each.name in wanted}
-    # A board without items has tables too, and no graph.
-    support = support_of(whole) if whole.n_items else None
-    for table in tables:
-        default = not table.segment and table.estimator == DEBIASED and table.pairs == table.auto
-        if not default or table.estimand not in estimands:
-            continue
-        if support is None:
-            yield table.estimand, None
-            continue
-        mode = next(each for each in MODES if each == table.pairs)
-        target = Target(estimands[table.estimand], support.graph(mode))
-        # A row that stays without its votes is no vote.
-        by_row = not frame.lasting.any()
-        found = votes_to_flip(whole, mu, target, table.value, by_row=by_row) if table.value.size > 1 else None
+    default = [each for each in tables if not each.segment and each.estimator == DEBIASED and each.pairs == each.auto]
+    asked = {each.estimand: each for each in default if each.estimand in estimands}
+    # A board without items has tables too, and no graph; a lone item leads whatever is dropped.
+    targets = {
+        name: Target(estimands[name], graph(next(mode for mode in MODES if mode == table.pairs)))
+        for graph in ([support_of(whole).graph] if whole.n_items else [])
+        for name, table in asked.items()
+        if table.value.size > 1
+    }
+    influence = influence_of(whole, mu, targets)
+    # A row that stays without its votes is no vote.
+    by_row = not frame.lasting.any()
+    for name, table in asked.items():
+        found = votes_to_flip(influence[name], table.value, by_row=by_row) if name in influence else None
         names = [frame.items[at] for at in table.ranked.tolist()]
         yield (
-            table.estimand,
+            name,
             None
             if found is None
             else {
-                "pairs": mode,
+                "pairs": table.pairs,
                 "votes": found.votes,
                 "share": found.votes / len(whole.votes),
+                "rows_used": influence[name].rows_used,
                 "leader": names[found.leader],
                 "challenger": names[found.challenger],
             },

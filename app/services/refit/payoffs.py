@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.services.refit.frame import Frame
-from app.services.refit.population import distinct
 from app.stats.classical import count_cells
-from app.stats.debias.one_step import CrossFit, Target, one_step
+from app.stats.debias.one_step import CrossFit
+from app.stats.debias.pair_shares import pair_shares
 from app.stats.debias.support import support_of
 from app.stats.gars import Graph
-from app.stats.gars.against import Against
 from app.stats.types import Floats, Ints, Sample
 
-WORK = 2e10
-"""Rows × K³ that the covariances may cost; beyond it a seeded draw of rows speaks for all."""
+HELD = 200_000_000
+"""Voters × K² whose sums fit into memory, where the variance is clustered by voter."""
 SEED = 20260121
 
 
@@ -46,15 +45,9 @@ def payoffs(frame: Frame, mu: CrossFit) -> Payoffs:
     error = share.copy()
     if whole.n_items > 1 and len(whole.votes):
         sample, graph = _affordable(frame, whole), _seen(whole)
-        targets = {item: Target(Against(item), graph) for item in range(whole.n_items)}
-        results = one_step(sample, mu, targets, clustering=frame.clustering)
-        for item, result in results.items():
-            rivals = graph.edges[item]
-            share[item, rivals] = result.estimate.value[rivals]
-            error[item, rivals] = result.estimate.standard_error[rivals]
-        if frame.clustering.least(sample) < 2:
-            error[:] = np.nan
-        return Payoffs(share, error, counts, results[0].rows_used)
+        found = pair_shares(sample, mu, graph, clustering=frame.clustering)
+        alone = frame.clustering.least(sample) < 2
+        return Payoffs(found.share, error if alone else found.error, counts, found.rows_used)
     return Payoffs(share, error, counts, whole.n_rows)
 
 
@@ -66,9 +59,9 @@ def _seen(sample: Sample) -> Graph:
 
 
 def _affordable(frame: Frame, whole: Sample) -> Sample:
-    most = int(WORK / whole.n_items**3)
-    cells = distinct(whole.pattern) * frame.n_folds
-    if whole.n_rows <= most or cells <= most:
+    """All rows; where the sums of all voters who have several votes do not fit, a seeded draw of as many rows as do."""
+    most = HELD // whole.n_items**2
+    if frame.clustering.by == "context" or np.count_nonzero(np.bincount(whole.votes.voter) > 1) <= most:
         return whole
     chosen = np.zeros(whole.n_rows, dtype=np.bool_)
     chosen[np.random.default_rng(SEED).permutation(whole.n_rows)[:most]] = True

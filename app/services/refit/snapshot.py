@@ -21,7 +21,7 @@ from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
 from app.stats.types import Floats
 
-METHOD = 2
+METHOD = 3
 """Raised with every change of code that changes a snapshot's numbers."""
 
 DECIDING = (

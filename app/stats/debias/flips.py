@@ -10,13 +10,12 @@ move the top of public arenas.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.stats.debias.influence import influence_parts, influence_rows
-from app.stats.debias.one_step import CrossFit, Target
-from app.stats.types import Floats, Ints, Sample
+from app.stats.debias.influence import Influence
+from app.stats.types import Floats, Ints
 
 # Gains that are held at once, over all rivals.
 HELD = 2**21
@@ -55,12 +54,14 @@ class Parts:
     psi: Floats
 
 
-def votes_to_flip(sample: Sample, mu: CrossFit, target: Target, value: Floats, *, by_row: bool) -> Flip | None:
+def votes_to_flip(influence: Influence, value: Floats, *, by_row: bool) -> Flip | None:
     """The fewest votes whose removal puts a rival ahead of the leader, over all rivals.
+
+    Where a score rests on a draw of the rows alone, so does the answer: the share of their votes, of all.
 
     Parameters
     ----------
-    sample, mu, target : of the score.
+    influence : of the score.
     value : (d,) the scores; the first of the largest leads.
     by_row : whether a vote takes its row along, as on boards where each battle is a draw of its own; otherwise its
         correction goes and the row stays, as if nobody had answered.
@@ -71,18 +72,20 @@ def votes_to_flip(sample: Sample, mu: CrossFit, target: Target, value: Floats, *
     """
     if value.size < 2:
         return None
-    votes_of_row = np.bincount(sample.votes.row, minlength=sample.n_rows)
+    votes_of_row = np.bincount(influence.rows[influence.sample.votes.row], minlength=influence.whole)
 
     def parts() -> Iterator[Parts]:
         if by_row:
-            yield from (Parts(votes_of_row[each.row], each.psi) for each in influence_rows(sample, mu, target))
+            yield from (Parts(votes_of_row[each.row], each.psi) for each in influence.by_row())
         else:
-            yield from (
-                Parts((each.vote >= 0).astype(np.int64), each.psi) for each in influence_parts(sample, mu, target)
-            )
+            yield from (Parts((each.vote >= 0).astype(np.int64), each.psi) for each in influence.by_part())
 
+    sample = influence.sample
     units = np.count_nonzero(votes_of_row) if by_row else len(sample.votes)
-    return fewest(parts, value, units=int(units), tie=TIE * sample.n_rows)
+    found = fewest(parts, value, units=int(units), tie=TIE * sample.n_rows)
+    if found is None or sample.n_rows == influence.whole:
+        return found
+    return replace(found, votes=round(found.votes * influence.whole / sample.n_rows))
 
 
 def fewest(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -12,20 +14,24 @@ from app.stats.debias.clusters import Clustering, Term
 from app.stats.debias.layout import Layout
 from app.stats.debias.one_step import (
     CrossFit,
-    Evaluated,
     OneStep,
     Target,
     checked_layout,
-    one_step,
+    evaluated_blocks,
     ranked_items,
-    scored_blocks,
     thinning_of,
 )
-from app.stats.debias.paired import PairedCrossFit, is_pairwise, scored_pairs
+from app.stats.debias.paired import is_pairwise
+from app.stats.debias.summing import Evaluated, Keepable, Kept
 from app.stats.debias.thinning import Thinning
+from app.stats.debias.weights import sums_by
 from app.stats.types import Floats, Ints, Sample
 
+Key = TypeVar("Key", bound=Hashable)
+
 LINES_AT_ONCE = 8192
+KEPT = 50_000_000
+"""Numbers of a score's pieces (cells + requests, K) up to which they are kept for further passes."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +84,7 @@ class InfluenceLines:
 
 def influence_rows(sample: Sample, mu: CrossFit, target: Target) -> Iterator[InfluenceRows]:
     """psi of every row, in chunks of cells; memory does not grow with n."""
-    lines = _Lines.of(sample, mu, target)
-    for scored in lines.evaluated():
-        value, gradient = scored.pieces(target)
-        rows, loadings = scored.block.rows, lines.votes_of_rows(scored)
-        for start in range(0, rows.size, LINES_AT_ONCE):
-            chunk = slice(start, start + LINES_AT_ONCE)
-            own = lines.own(scored, value, rows[chunk])
-            corrections = (loadings[chunk] @ gradient)[:, lines.items]
-            yield InfluenceRows(lines.number(rows[chunk]), own, corrections)
+    return Influence.of(sample, mu, target).by_row()
 
 
 def influence_lines(
@@ -99,7 +97,7 @@ def influence_lines(
             cluster = np.stack([term.row[rows.row] for term in terms], axis=1)
             yield InfluenceLines(rows.row, np.full(rows.row.size, -1), cluster, rows.psi)
         return
-    lines = _Lines.of(sample, mu, result.target)
+    lines = Influence.of(sample, mu, result.target)
     scale = (lines.sample.n_rows + len(lines.sample.votes)) / lines.sample.n_rows
     centre = result.estimate.value
     for part in (part for scored in lines.evaluated() for part in lines.split(scored)):
@@ -107,15 +105,25 @@ def influence_lines(
         yield InfluenceLines(part.row, part.vote, _labels(terms, part), centre + scale * (part.psi - around))
 
 
-def influence_parts(sample: Sample, mu: CrossFit, target: Target) -> Iterator[InfluenceLines]:
-    """Values of rows, and corrections of votes, apart and not scaled: their sum over all is n times the score."""
-    lines = _Lines.of(sample, mu, target)
-    for scored in lines.evaluated():
-        yield from lines.split(scored)
+def influence_of(sample: Sample, mu: CrossFit, targets: Mapping[Key, Target]) -> dict[Key, Influence]:
+    """The influence of several targets, ready for many passes after one or two over mu.
+
+    What a target's pieces hold is kept, unless that is much; then its every pass asks mu again.
+    """
+    found = {key: Influence.of(sample, mu, target) for key, target in targets.items()}
+    for alike in ({key: each for key, each in found.items() if each.stretched is way} for way in (True, False)):
+        kept: dict[Key, list[Kept]] = {key: [] for key, each in alike.items() if each.is_small}
+        if not kept:
+            continue
+        for scored in next(iter(alike.values())).evaluated():
+            for key, pieces in kept.items():
+                pieces.append(scored.kept(targets[key]))
+        found |= {key: replace(found[key], kept=tuple(pieces)) for key, pieces in kept.items()}
+    return found
 
 
 @dataclass(frozen=True)
-class _Lines:
+class Influence:
     """What the lines of a target are made from.
 
     Parameters
@@ -124,8 +132,9 @@ class _Lines:
     mu, target : of the score.
     layout : of the sample.
     thinning : of a pairwise estimand.
-    centre : (d,) mean of F where thinned.
     rows, votes : their numbers in the whole sample.
+    whole : rows of the whole sample.
+    kept : the blocks' pieces, None where they are not kept.
     """
 
     sample: Sample
@@ -133,32 +142,77 @@ class _Lines:
     target: Target
     layout: Layout
     thinning: Thinning | None
-    centre: Floats
     rows: Ints
     votes: Ints
+    whole: int
+    kept: tuple[Kept, ...] | None = None
 
     @classmethod
-    def of(cls, sample: Sample, mu: CrossFit, target: Target) -> _Lines:
-        rows, votes, nowhere = np.arange(sample.n_rows), np.arange(len(sample.votes)), np.zeros(0)
+    def of(cls, sample: Sample, mu: CrossFit, target: Target) -> Influence:
+        """Of a thinned sample, all rows for a pairwise estimand and else those drawn."""
+        size, rows, votes = sample.n_rows, np.arange(sample.n_rows), np.arange(len(sample.votes))
         thinning = thinning_of(sample, mu)
         if thinning is None:
-            return cls(sample, mu, target, checked_layout(sample), None, nowhere, rows, votes)
+            return cls(sample, mu, target, checked_layout(sample), None, rows, votes, size)
         if is_pairwise(target):
-            centre = one_step(sample, mu, {"": target}, clustering=Clustering())[""].plug_in
-            return cls(sample, mu, target, checked_layout(sample, thinning), thinning, centre, rows, votes)
-        drawn = thinning.drawn
-        part, votes = thinning.part(sample), votes[drawn[sample.votes.row]]
-        return cls(part, mu, target, checked_layout(part), None, nowhere, rows[drawn], votes)
+            return cls(sample, mu, target, checked_layout(sample, thinning), thinning, rows, votes, size)
+        part, votes = thinning.part(sample), votes[thinning.drawn[sample.votes.row]]
+        return cls(part, mu, target, checked_layout(part), None, rows[thinning.drawn], votes, size)
+
+    @property
+    def stretched(self) -> bool:
+        """Whether only some rows have a value of their own, stretched for all."""
+        return self.thinning is not None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its pieces may be kept."""
+        cells = self.layout.rows.size if self.thinning is None else self.thinning.rows_used
+        requests = 1 if is_pairwise(self.target) else self.sample.n_items
+        return cells * self.sample.n_items + self.layout.cell.size * requests <= KEPT
+
+    @property
+    def rows_used(self) -> int:
+        """Rows behind the values."""
+        return self.sample.n_rows if self.thinning is None else self.thinning.rows_used
+
+    @cached_property
+    def centre(self) -> Floats:
+        """(d,) mean of F where thinned, 0 elsewhere."""
+        total = np.zeros(self.sample.n_items)
+        if self.thinning is None:
+            return total[self.items]
+        for scored in self.evaluated():
+            cells, rows = scored.block.cells, scored.block.rows
+            own = self.layout.row_cell[rows] - cells.start
+            total += sums_by(own, self.thinning.stretch(rows), cells.stop - cells.start) @ scored.value(self.target)
+        return total[self.items] / self.sample.n_rows
+
+    def by_row(self) -> Iterator[InfluenceRows]:
+        """psi of every row, in chunks of cells."""
+        for scored in self.evaluated():
+            value, gradient = scored.pieces(self.target)
+            rows, loadings = scored.block.rows, self.votes_of_rows(scored)
+            for start in range(0, rows.size, LINES_AT_ONCE):
+                chunk = slice(start, start + LINES_AT_ONCE)
+                own = self.own(scored, value, rows[chunk])
+                corrections = (loadings[chunk] @ gradient)[:, self.items]
+                yield InfluenceRows(self.number(rows[chunk]), own, corrections)
+
+    def by_part(self) -> Iterator[InfluenceLines]:
+        """Values of rows, and corrections of votes, apart and not scaled: their sum over all is n times the score."""
+        for scored in self.evaluated():
+            yield from self.split(scored)
 
     @property
     def items(self) -> Ints:
         return ranked_items(self.target.graph)
 
-    def evaluated(self) -> Iterator[Evaluated]:
+    def evaluated(self) -> Iterator[Keepable]:
         """The blocks."""
-        if self.thinning is not None and isinstance(self.mu, PairedCrossFit):
-            return iter(scored_pairs(self.sample, self.mu, self.layout, self.thinning))
-        return iter(scored_blocks(self.sample, self.mu, self.layout))
+        if self.kept is not None:
+            return iter(self.kept)
+        return evaluated_blocks(self.sample, self.mu, self.layout, self.thinning)
 
     def number(self, rows: Ints) -> Ints:
         """Numbers of the sample's rows in the whole one."""

@@ -14,7 +14,7 @@ import numpy as np
 from app.stats.types import Bools, Ints, Sample
 
 # Numbers held at once: mu (u, K, K, C) of a block's cells and the gradients (m, K) at its pairs.
-BLOCK = 4_000_000
+BLOCK = 1_000_000
 # Values and gradients (c + R, K) that a target keeps before they are summed over clusters.
 SHARD = 6_000_000
 

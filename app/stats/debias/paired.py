@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from app.stats.debias.layout import Block, Layout
-from app.stats.debias.summing import Target
+from app.stats.debias.summing import Kept, Target, spread
 from app.stats.debias.thinning import Thinning
 from app.stats.errors import InvalidInput
 from app.stats.gars import PairwiseEstimand
@@ -53,13 +53,29 @@ class ScoredPairs:
 
     def pieces(self, target: Target) -> tuple[Floats, Floats]:
         """F (c, K) of the cells, 0 where none of their rows was drawn, and dF/dp (R, K) at the requests."""
-        estimand = target.estimand
-        if not isinstance(estimand, PairwiseEstimand):
-            raise InvalidInput(f"the gradient of {estimand.name!r} needs the scores of all pairs")
-        value = np.zeros((self.block.cells.stop - self.block.cells.start, target.graph.n_items))
-        if self.shown.size:
-            value[self.shown] = estimand.value(self.p, target.graph)
-        return value, estimand.gradient_of_pairs(self.pair, self.left, self.right, target.graph)
+        gradient = _pairwise(target).gradient_of_pairs(self.pair, self.left, self.right, target.graph)
+        return self.value(target), gradient
+
+    def value(self, target: Target) -> Floats:
+        """F (c, K) of the cells."""
+        return spread(self._shown(target), self.shown, self.block)
+
+    def kept(self, target: Target) -> Kept:
+        """F of the cells shown, and the requests' own scores."""
+        pair, left, right, of_pairs = self.pair, self.left, self.right, _pairwise(target).gradient_of_pairs
+        shown, graph = self._shown(target), target.graph
+        return Kept(self.block, self.correction, self.shown, shown, lambda: of_pairs(pair, left, right, graph))
+
+    def _shown(self, target: Target) -> Floats:
+        if not self.shown.size:
+            return np.zeros((0, target.graph.n_items))
+        return target.estimand.value(self.p, target.graph)
+
+
+def _pairwise(target: Target) -> PairwiseEstimand:
+    if not isinstance(target.estimand, PairwiseEstimand):
+        raise InvalidInput(f"the gradient of {target.estimand.name!r} needs the scores of all pairs")
+    return target.estimand
 
 
 def is_pairwise(target: Target) -> bool:
@@ -69,7 +85,7 @@ def is_pairwise(target: Target) -> bool:
 
 def scored_pairs(sample: Sample, mu: PairedCrossFit, layout: Layout, thinning: Thinning) -> Iterator[ScoredPairs]:
     """Evaluate mu at all pairs of the cells with a row drawn, at each other request for its own pair."""
-    probabilities = _at_requests(mu, layout, sample.rule.n_categories)
+    probabilities = at_requests(mu, layout, sample.rule.n_categories)
     drawn = np.bincount(layout.row_cell[thinning.drawn], minlength=layout.rows.size)
     for block in layout.blocks():
         asked, votes = block.requests, sample.votes.take(block.votes)
@@ -93,7 +109,7 @@ def _scores(sample: Sample, mu: PairedCrossFit, layout: Layout, cells: Ints) -> 
     return sample.rule.scores(mu(int(layout.fold[cells[0]]), layout.pattern[cells]))
 
 
-def _at_requests(mu: PairedCrossFit, layout: Layout, n_categories: int) -> Floats:
+def at_requests(mu: PairedCrossFit, layout: Layout, n_categories: int) -> Floats:
     """(R, C) mu of each request's own pair."""
     found = np.zeros((layout.cell.size, n_categories))
     fold, pattern = layout.fold[layout.cell], layout.pattern[layout.cell]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol, TypeVar
@@ -65,6 +65,54 @@ class Evaluated(Protocol):
 
     def pieces(self, target: Target) -> tuple[Floats, Floats]:
         """Values (c, K) of the cells and gradients (R, K) of the requests."""
+
+
+class Keepable(Evaluated, Protocol):
+    """A block whose values can be had alone, and whose pieces can be kept."""
+
+    def value(self, target: Target) -> Floats:
+        """Values (c, K)."""
+
+    def kept(self, target: Target) -> Kept:
+        """The same for one target, with what its pieces take alone."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A block's share in psi of one target; see `Evaluated`.
+
+    Parameters
+    ----------
+    block, correction : as they were.
+    shown : places of the cells with a value, None where all have one.
+    values : (shown, K) theirs.
+    gradient : (R, K) at the requests, or a function that makes it of what takes less room.
+    """
+
+    block: Block
+    correction: Floats
+    shown: Ints | None
+    values: Floats
+    gradient: Callable[[], Floats]
+
+    def pieces(self, target: Target) -> tuple[Floats, Floats]:
+        """Of the one target."""
+        return self.value(target), self.gradient()
+
+    def value(self, _target: Target) -> Floats:
+        """Values (c, K), 0 where none was asked for."""
+        return self.values if self.shown is None else spread(self.values, self.shown, self.block)
+
+    def kept(self, _target: Target) -> Kept:
+        """Itself."""
+        return self
+
+
+def spread(values: Floats, shown: Ints, block: Block) -> Floats:
+    """(c, K) from the values of some of a block's cells, 0 for the others."""
+    whole = np.zeros((block.cells.stop - block.cells.start, values.shape[1]))
+    whole[shown] = values
+    return whole
 
 
 def summed(

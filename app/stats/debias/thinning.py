@@ -38,7 +38,7 @@ class Thinning:
     @classmethod
     def of(cls, sample: Sample) -> Thinning | None:
         """A draw by the rows' order, which is one of content; None where all rows, or all distinct cells, are few."""
-        most = max(LEAST_ROWS, PAIRS // sample.n_items**2)
+        most = max(LEAST_ROWS, PAIRS // max(sample.n_items, 1) ** 2)
         if sample.n_rows <= most or _cells(sample) <= most:
             return None
         drawn = np.zeros(sample.n_rows, dtype=np.bool_)

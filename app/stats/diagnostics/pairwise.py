@@ -6,7 +6,7 @@ under any rule, without fitting a model again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,9 @@ from scipy.special import logit
 
 from app.stats.debias.clusters import Clustering
 from app.stats.debias.layout import Block, Layout
-from app.stats.debias.one_step import CrossFit, checked_layout
+from app.stats.debias.one_step import CrossFit, checked_layout, thinning_of
+from app.stats.debias.paired import PairedCrossFit, at_requests
+from app.stats.debias.thinning import Thinning
 from app.stats.debias.weights import sums_by
 from app.stats.gars import Graph
 from app.stats.gars.bradley_terry import CLIP
@@ -53,6 +55,8 @@ class PairMeans:
 def pair_means(sample: Sample, mu: CrossFit, rules: Sequence[Rule]) -> list[PairMeans]:
     """The means of a sample under each rule.
 
+    On a sample that is thinned those of mu are means over the rows drawn; every vote corrects them.
+
     Parameters
     ----------
     sample : rows, votes, folds; its own rule is not used.
@@ -64,13 +68,47 @@ def pair_means(sample: Sample, mu: CrossFit, rules: Sequence[Rule]) -> list[Pair
     InvalidInput
         Without rows, or with a propensity outside (0, 1].
     """
-    layout = checked_layout(sample)
+    thinning = thinning_of(sample, mu)
+    layout = checked_layout(sample, thinning)
     running = [_Running(sample, rule) for rule in rules]
-    for block in layout.blocks():
-        probabilities = mu(int(layout.fold[block.cells.start]), layout.pattern[block.cells])
+    for asked in _asked(sample, mu, layout, thinning):
         for each in running:
-            each.add(probabilities, layout, block)
+            each.add(asked, layout)
     return [each.close() for each in running]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a block asks of mu.
+
+    Parameters
+    ----------
+    block : its place in the layout.
+    mu : (h, K, K, C) of the cells that count.
+    mass : (h,) rows of theirs, stretched where thinned.
+    at : (R, C) of the requests.
+    """
+
+    block: Block
+    mu: Floats
+    mass: Floats
+    at: Floats
+
+
+def _asked(sample: Sample, mu: CrossFit, layout: Layout, thinning: Thinning | None) -> Iterator[_Asked]:
+    if thinning is None or not isinstance(mu, PairedCrossFit):
+        for block in layout.blocks():
+            cells, requests = block.cells, block.requests
+            found = mu(int(layout.fold[cells.start]), layout.pattern[cells])
+            at = found[layout.cell[requests] - cells.start, layout.left[requests], layout.right[requests]]
+            yield _Asked(block, found, layout.rows[cells].astype(np.float64), at)
+        return
+    mass = sums_by(layout.row_cell, thinning.stretch(np.arange(sample.n_rows)), layout.rows.size)
+    pairs = at_requests(mu, layout, sample.rule.n_categories)
+    for block in layout.blocks():
+        shown = block.cells.start + np.flatnonzero(mass[block.cells])
+        found = mu(int(layout.fold[block.cells.start]), layout.pattern[shown])
+        yield _Asked(block, found, mass[shown], pairs[block.requests])
 
 
 class _Running:
@@ -82,15 +120,12 @@ class _Running:
         self._share, self._odds = np.zeros((size, size)), np.zeros((size, size))
         self._steps = np.zeros((3, len(sample.votes)))
 
-    def add(self, probabilities: Floats, layout: Layout, block: Block) -> None:
+    def add(self, asked: _Asked, layout: Layout) -> None:
         """Add a block's cells and votes."""
-        p = self._rule.scores(probabilities)
-        rows = layout.rows[block.cells].astype(np.float64)
-        self._share += np.tensordot(rows, p, 1)
-        self._odds += np.tensordot(rows, logit(np.clip(p, CLIP, 1.0 - CLIP)), 1)
-        cell = (layout.cell[block.requests] - block.cells.start, layout.left[block.requests])
-        asked = (*cell, layout.right[block.requests])
-        self._steps[:, block.votes] = self._steps_of(probabilities[asked], p[asked], layout, block)
+        p, rule = self._rule.scores(asked.mu), self._rule
+        self._share += np.tensordot(asked.mass, p, 1)
+        self._odds += np.tensordot(asked.mass, logit(np.clip(p, CLIP, 1.0 - CLIP, out=p)), 1)
+        self._steps[:, asked.block.votes] = self._steps_of(asked.at, rule.scores(asked.at), layout, asked.block)
 
     def _steps_of(self, mu: Floats, p: Floats, layout: Layout, block: Block) -> Floats:
         """(3, v) share step, log-odds step and its variance of a block's votes, from their requests' mu and p."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.stats.debias.clusters import Clustering
-from app.stats.debias.one_step import CrossFit, checked_layout, scored_blocks
+from app.stats.debias.one_step import CrossFit, checked_layout, evaluated_blocks, thinning_of
 from app.stats.debias.support import vote_counts
 from app.stats.diagnostics.pairwise import clustered_error
 from app.stats.types import Floats, Sample
@@ -45,16 +45,26 @@ def first_advantage(sample: Sample, mu: CrossFit, *, clustering: Clustering) -> 
     if not pairs:
         return None
     weight = both / pairs
-    layout = checked_layout(sample)
-    value, correction = np.empty(layout.fold.size), np.empty(len(sample.votes))
-    for scored in scored_blocks(sample, mu, layout):
-        value[scored.block.cells] = np.tensordot(scored.p, weight, 2) - 1.0
-        slope = weight[sample.votes.left[scored.block.votes], sample.votes.right[scored.block.votes]]
-        correction[scored.block.votes] = scored.correction * slope
-    of_row = value[layout.row_cell]
+    of_row, correction = _advantages(sample, mu, weight)
     mean = float(of_row.sum() + correction.sum()) / sample.n_rows
     error = clustered_error(clustering, sample, (of_row - mean) / sample.n_rows, correction / sample.n_rows)
     return Share(mean, error, pairs)
+
+
+def _advantages(sample: Sample, mu: CrossFit, weight: Floats) -> tuple[Floats, Floats]:
+    """(n,) Σ weight p - 1 of each row, stretched around its mean where the sample is thinned, and (m,) corrections."""
+    thinning = thinning_of(sample, mu)
+    layout = checked_layout(sample, thinning)
+    value, correction = np.zeros(layout.fold.size), np.zeros(len(sample.votes))
+    for scored in evaluated_blocks(sample, mu, layout, thinning):
+        value[scored.block.cells.start + scored.shown] = np.tensordot(scored.p, weight, 2) - 1.0
+        slope = weight[sample.votes.left[scored.block.votes], sample.votes.right[scored.block.votes]]
+        correction[scored.block.votes] = scored.correction * slope
+    of_row = value[layout.row_cell]
+    if thinning is None:
+        return of_row, correction
+    centre = of_row[thinning.drawn].mean()
+    return centre + thinning.stretch(np.arange(sample.n_rows)) * (of_row - centre), correction
 
 
 def left_share(sample: Sample, *, clustering: Clustering) -> Share | None:
