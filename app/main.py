@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -39,6 +40,7 @@ from app.api.logs import JsonLines, RequestLog
 from app.api.schemas import COMPONENTS
 from app.api.streams import Streams
 from app.api.tally import Tally
+from app.api.vote_door import PastTheFramework, VoteDoor
 from app.api.warm import Warm
 from app.api.watch import Herald, Watch
 from app.cache.connection import open_redis
@@ -48,6 +50,9 @@ from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
 from app.services.acquire.shelf import Shelf
+from app.services.announce import Announcer
+from app.services.ballot_box.box import BallotBox
+from app.services.ballot_box.writer import GroupWriter
 from app.services.estimands import register
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
@@ -94,6 +99,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     sessions = open_sessions(engine)
     # A connection of its own: requests that wait for a policy may hold all others.
     loader = open_engine(settings.database.url, pool_size=1)
+    # Another: a group of votes waits for no request.
+    writer = open_engine(settings.database.url, pool_size=1)
     # And another: boards are watched also where all requests wait.
     watcher = open_engine(settings.database.url, pool_size=1)
     redis = open_redis(settings.redis.url)
@@ -101,13 +108,20 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     memory, streams = Memory(Warm(), KnownKeys(), Tally(limiter)), Streams()
     watch = Watch(settings.redis.url, partial(UnitOfWork, open_sessions(watcher)), memory, streams)
     news = Herald(RedisNews(redis), watch)
+    announcer = Announcer(partial(news.publish, event="votes"))
+
+    open_writer = partial(UnitOfWork, open_sessions(writer), announce=announcer.votes)
+    box = BallotBox(GroupWriter(open_writer, limiter), most=settings.votes.waiting)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         ports.shelf.warm()
         async with watch.watching():
             yield
+        await to_thread(box.close)
+        await to_thread(announcer.close)
         ports.shelf.close()
+        writer.dispose()
         loader.dispose()
         watcher.dispose()
         engine.dispose()
@@ -123,9 +137,11 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.state.ports = ports = Ports(
         sessions=sessions,
+        announcer=announcer,
         news=news,
         streams=streams,
         watch=watch,
+        votes=VoteDoor(box, patience=settings.votes.patience),
         redis=redis,
         limiter=limiter,
         queue=queue or CeleryQueue(open_celery(settings.redis.url)),
@@ -135,6 +151,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.add_middleware(HotReads, memory=memory)
     app.add_middleware(RequestLog)
+    app.add_middleware(PastTheFramework, door=ports.votes)
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)

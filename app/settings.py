@@ -141,6 +141,15 @@ class LimitSettings(BaseSettings):
     rate_limit: int = Field(default=60_000, ge=0, description="requests per key and minute; 0: no limit")
 
 
+class VoteSettings(BaseSettings):
+    """Votes that wait for their commit."""
+
+    model_config = SettingsConfigDict(env_prefix="ORTHORANK_VOTES_", frozen=True, env_ignore_empty=True)
+
+    waiting: int = Field(default=5000, ge=1, le=1_000_000, description="votes that may wait for their commit, else 503")
+    patience: float = Field(default=10.0, gt=0, le=300, description="seconds that a vote waits, else 503")
+
+
 class WorkerSettings(BaseSettings):
     """The background worker."""
 
@@ -160,6 +169,7 @@ class Settings:
     server: ServerSettings
     storage: StorageSettings
     limits: LimitSettings
+    votes: VoteSettings
     worker: WorkerSettings
     estimands: EstimandSettings
 
@@ -170,6 +180,7 @@ CONCERNS: dict[str, type[BaseSettings]] = {
     "server": ServerSettings,
     "storage": StorageSettings,
     "limits": LimitSettings,
+    "votes": VoteSettings,
     "worker": WorkerSettings,
     "estimands": EstimandSettings,
 }

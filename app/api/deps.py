@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.api.slot import slot_of
 from app.api.streams import Streams
+from app.api.vote_door import VoteDoor
 from app.api.watch import Watch
 from app.cache.limits import RateLimiter
 from app.cache.news import News
@@ -23,6 +24,7 @@ from app.domain.keys import Caller, Scope
 from app.queue import Queue
 from app.services import access
 from app.services.acquire.shelf import Shelf
+from app.services.announce import Announcer
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 
@@ -35,6 +37,8 @@ class Ports:
     news: News
     streams: Streams
     watch: Watch
+    announcer: Announcer
+    votes: VoteDoor
     redis: Redis
     limiter: RateLimiter
     queue: Queue
@@ -51,7 +55,7 @@ async def ports_of(request: Request) -> Ports:
 
 def unit_of_work(ports: Annotated[Ports, Depends(ports_of)]) -> Iterator[UnitOfWork]:
     """The request's transaction; it ends before the response is sent, so a failed commit is never a 2xx."""
-    with UnitOfWork(ports.sessions) as work:
+    with UnitOfWork(ports.sessions, announce=ports.announcer.votes) as work:
         yield work
 
 
@@ -75,7 +79,7 @@ def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Cal
 
 def _count(request: Request, ports: Ports, caller: Caller | None) -> None:
     address = request.client.host if request.client else "unknown"
-    wait = ports.limiter.wait(f"address:{address}" if caller is None else f"key:{caller.key_id}")
+    wait = ports.limiter.wait(access.counted_as(caller, address))
     if wait:
         raise limited("rate-limit", "too many requests", retry_after=wait)
 

@@ -29,9 +29,7 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sent = Headers(scope=scope).get(HEADER, "")
-        name = sent if ACCEPTED.fullmatch(sent) else uuid4().hex
-        request_id.set(name)
+        name = name_request(Headers(scope=scope).get(HEADER))
         started, status = time.perf_counter(), 500
 
         async def send_named(message: Message) -> None:
@@ -44,9 +42,22 @@ class RequestLog:
         try:
             await self._app(scope, receive, send_named)
         finally:
-            milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            fields = {"method": scope["method"], "path": scope["path"], "status": status, "ms": milliseconds}
-            log.info("request", extra={"fields": fields})
+            log_request(scope, status, started)
+
+
+def name_request(sent: str | None) -> str:
+    """Give the request that is being answered the id that it sent, or one of its own."""
+    name = sent if sent is not None and ACCEPTED.fullmatch(sent) else uuid4().hex
+    request_id.set(name)
+    return name
+
+
+def log_request(scope: Scope, status: int, started: float) -> None:
+    """Write the line of a request that began at a reading of the performance counter."""
+    if log.isEnabledFor(logging.INFO):
+        milliseconds = round((time.perf_counter() - started) * 1000, 1)
+        fields = {"method": scope["method"], "path": scope["path"], "status": status, "ms": milliseconds}
+        log.info("request", extra={"fields": fields})
 
 
 class JsonLines(logging.Formatter):

@@ -134,6 +134,11 @@ def _malformed(_: Request, error: Exception) -> Response:
 
 def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    return http_answer(error)
+
+
+def http_answer(error: HTTPException) -> Response:
+    """The response to what the framework refuses."""
     status = HTTPStatus(error.status_code)
     code = (
         "body-too-large" if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE else status.phrase.lower().replace(" ", "-")
@@ -146,8 +151,13 @@ def _lost(_: Request, error: Exception) -> Response:
     return answer(Unavailable("database-unavailable", "the database does not answer"))
 
 
-def _failed(_: Request, __: Exception) -> Response:
+def failure() -> Response:
+    """The response where the service itself went wrong."""
     return _response(_document("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the service itself"), {})
+
+
+def _failed(_: Request, __: Exception) -> Response:
+    return failure()
 
 
 def _document(code: str, status: HTTPStatus, detail: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 
@@ -27,8 +27,9 @@ class StrictRoute(APIRoute):
         async def read_and_handle(request: Request) -> Response:
             check_address(request)
             # The framework asks the request for its body and its JSON, which keeps what was read once.
-            request._body = body = await _read_body(request)
-            if _is_json(request.headers.get("content-type", "")):
+            declared = request.headers.get("content-length")
+            request._body = body = await read_body(request.stream(), declared)
+            if is_json(request.headers.get("content-type", "")):
                 request._json = read_json(body)
             return await handle(request)
 
@@ -48,11 +49,12 @@ def check_address(request: Request) -> None:
         raise Invalid("bad-field", "no parameter may hold a NUL")
 
 
-async def _read_body(request: Request) -> bytes:
-    chunks, size = [], int(request.headers.get("content-length", "0"))
+async def read_body(stream: AsyncIterator[bytes], declared: str | None) -> bytes:
+    """The whole body, unless it is too large or says that it will be."""
+    chunks, size = [], int(declared or "0")
     if size <= MAX_BODY:
         size = 0
-        async for chunk in request.stream():
+        async for chunk in stream:
             size += len(chunk)
             if size > MAX_BODY:
                 break
@@ -88,6 +90,7 @@ def _refuse_nul(document: Any) -> None:
             open_.extend((f"{path}.{name}", entry) for name, entry in value.items())
 
 
-def _is_json(content_type: str) -> bool:
+def is_json(content_type: str) -> bool:
+    """Whether a body of this type is read as JSON."""
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

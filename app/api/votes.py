@@ -8,21 +8,22 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
-from fastapi import Response
+from fastapi import Path, Request, Response
 from pydantic import Field, WithJsonSchema
 
-from app.api.deps import MaybeCaller, PortsOf, ReadableBoard, VotableBoard, Work
+from app.api.deps import Documented, MaybeCaller, PortsOf, ReadableBoard, VotableBoard, Work
 from app.api.pages import Cursor, Limit, cursor_after, position
 from app.api.problems import describe
-from app.api.routing import api_router
+from app.api.routing import api_router, is_json
+from app.api.vote_door import Sender
 from app.db.votes import VoteView as StoredVote
-from app.domain.ballots import Ballot
 from app.domain.boards import Board
 from app.domain.votes import Result
 from app.services import votes
 
 router = api_router(prefix="/v1/boards/{board}/votes", tag="votes")
 MOST = 10_000
+Slug = Annotated[str, Path(alias="board", description="slug")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,16 @@ class VoteBatch:
     ]
 
 
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    201: {"model": VoteView, "description": "the vote, committed"},
+    200: {"model": VoteView, "description": "duplicate: the vote as it is"},
+}
+QUESTION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ballot"}}},
+    }
+}
 BATCH_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The fate of each vote, in order",
@@ -74,20 +85,22 @@ BATCH_ANSWER: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("", status_code=201, responses={200: {"model": VoteView, "description": "duplicate: the vote as it is"}})
-def record(board: VotableBoard, ballot: Ballot, work: Work, ports: PortsOf, response: Response) -> VoteView:
-    """Store a vote. The answer is sent once the vote is committed; sending it again under its `id` is harmless."""
-    view, new = votes.record_one(work, board, ballot, now=datetime.now(UTC))
-    ports.news.publish(board.id, "votes")
-    response.status_code = 201 if new else 200
-    return _view(board, view, named=True)
+@router.post("", status_code=201, response_class=Response, responses=ANSWERS, openapi_extra=QUESTION)
+async def record(request: Request, board: Slug, ports: PortsOf, _: Documented) -> Response:
+    """Store a vote. The answer is sent once the vote is committed; sending it again under its `id` is harmless.
+
+    It is a 503 with `Retry-After` where too many votes wait, or the database is away; send the vote again then.
+    """
+    client = request.client
+    sender = Sender(request.headers.get("authorization"), client.host if client else "unknown")
+    document = await request.json() if is_json(request.headers.get("content-type", "")) else await request.body()
+    return await ports.votes.store(board, sender, document or None)
 
 
 @router.post("/batch", response_class=Response, responses=BATCH_ANSWER)
-def record_batch(board: VotableBoard, batch: VoteBatch, work: Work, ports: PortsOf) -> Response:
+def record_batch(board: VotableBoard, batch: VoteBatch, work: Work) -> Response:
     """Store up to 10,000 votes. Good ones are kept when others are refused."""
     results = votes.record(work, board, votes.read_ballots(batch.votes), now=datetime.now(UTC))
-    ports.news.publish(board.id, "votes")
     body = orjson.dumps({"results": [_result(result) for result in results]})
     return Response(body, media_type="application/json")
 
@@ -98,8 +111,8 @@ def list_votes(
 ) -> VotePage:
     """The board's votes, excluded ones too."""
     found = work.votes.page(board.id, after=position(cursor), limit=limit)
-    views = [_view(board, vote, named=caller is not None) for vote in found]
-    return VotePage(views, cursor_after([vote.id for vote in found], limit))
+    views = [_view(board, vote, named=caller is not None) for _, vote in found]
+    return VotePage(views, cursor_after([number for number, _ in found], limit))
 
 
 def _view(board: Board, vote: StoredVote, *, named: bool) -> VoteView:

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 
 import typer
 
+from app.cache.connection import open_redis
+from app.cache.news import RedisNews
 from app.cli.options import database_url
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import DomainError
+from app.services.announce import Announcer
 from app.services.estimands import register
 from app.settings import Settings
 
 
 @contextmanager
 def units_of_work(settings: Settings) -> Iterator[partial[UnitOfWork]]:
-    """Open units of work on the database of connected settings, and let its connections go at the end."""
+    """Open units of work on the database of connected settings, and let its connections go at the end.
+
+    New votes are announced where Redis is known: commands that only need the database do without.
+    """
     register(settings.estimands.registered)
     engine = open_engine(database_url(settings))
     try:
-        yield partial(UnitOfWork, open_sessions(engine))
+        with _announcer(settings.redis.url) as announcer:
+            yield partial(UnitOfWork, open_sessions(engine), announce=announcer.votes)
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _announcer(url: str | None) -> Iterator[Announcer]:
+    if url is None:
+        yield Announcer()
+        return
+    with (
+        closing(open_redis(url)) as redis,
+        closing(Announcer(partial(RedisNews(redis).publish, event="votes"))) as told,
+    ):
+        yield told
 
 
 @contextmanager

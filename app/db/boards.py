@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.db.arrays import texts
 from app.db.keys import USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
@@ -23,6 +25,18 @@ FROM (SELECT) AS nothing
 LEFT JOIN boards ON slug = :slug AND deleted_at IS NULL
 LEFT JOIN keys ON hash = :hash AND revoked_at IS NULL
 """)
+
+
+VERSIONS = text("""
+SELECT slug, id, updated_at FROM boards WHERE slug = ANY(CAST(:slugs AS text[])) AND deleted_at IS NULL
+""")
+
+
+class Version(NamedTuple):
+    """Which board has a slug, and when it was changed last."""
+
+    id: int
+    updated_at: datetime
 
 
 class BoardRepository:
@@ -49,6 +63,10 @@ class BoardRepository:
         row = self._session.execute(KNOCK, values).one()
         bearer = None if row.key_id is None else Bearer(Caller(row.key_id, row.scopes, row.board_id), row.stale)
         return None if row.id is None else _board(row), bearer
+
+    def versions(self, slugs: Iterable[str]) -> dict[str, Version]:
+        """Those of the slugs that boards have: enough to tell whether a board in memory is still the stored one."""
+        return {row[0]: Version(row[1], row[2]) for row in self._session.execute(VERSIONS, {"slugs": texts(slugs)})}
 
     def get(self, board_id: int) -> Board | None:
         """The board of this number, deleted or not."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from enum import IntEnum
 
 from sqlalchemy import Connection, Engine, text
@@ -24,15 +25,18 @@ class Lock(IntEnum):
     """One writer at a time where votes per voter are counted."""
     ITEMS = 4
     """One writer at a time to the names of items."""
+    LIVE = 5
+    """One live update at a time."""
 
 
-SHARED = text("SELECT pg_advisory_xact_lock_shared(:lock, CAST(:board AS int))")
+SHARED = text("SELECT now(), pg_advisory_xact_lock_shared(:lock, CAST(:board AS int))")
 ALONE = text("SELECT pg_advisory_xact_lock(:lock, CAST(:board AS int))")
 
 
-def share(session: Session, lock: Lock, board_id: int) -> None:
-    """Hold the lock beside other sharers until the transaction ends."""
-    session.execute(SHARED, {"lock": int(lock), "board": board_id})
+def share(session: Session, lock: Lock, board_id: int) -> datetime:
+    """Hold the lock beside other sharers until the transaction ends; the time that the transaction gives its rows."""
+    began: datetime = session.execute(SHARED, {"lock": int(lock), "board": board_id}).scalar_one()
+    return began
 
 
 def hold(session: Session, lock: Lock, board_id: int) -> None:

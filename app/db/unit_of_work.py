@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -25,7 +26,14 @@ from app.db.votes import VoteRepository
 from app.domain.errors import Unavailable
 
 T = TypeVar("T")
+Announce = Callable[[int], None]
+"""Tells whoever listens that a board has new votes."""
+
 ATTEMPTS = 8
+
+
+def _to_nobody(_: int) -> None:
+    """What commands do that run where nobody listens."""
 
 
 class Collision(Exception):
@@ -38,12 +46,14 @@ class UnitOfWork:
     Parameters
     ----------
     session_factory : opens the session that carries the transaction.
+    announce : told the board of new votes once they are durable.
     """
 
     session: Session
 
-    def __init__(self, session_factory: Callable[[], Session]) -> None:
+    def __init__(self, session_factory: Callable[[], Session], *, announce: Announce = _to_nobody) -> None:
         self._session_factory = session_factory
+        self._announce = announce
         self._after_commit: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
@@ -84,6 +94,10 @@ class UnitOfWork:
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run `action` once the transaction is durable: messages never announce what may still be undone."""
         self._after_commit.append(action)
+
+    def announce_votes(self, board_id: int) -> None:
+        """Tell of a board's new votes once they are durable."""
+        self.after_commit(partial(self._announce, board_id))
 
     def commit(self) -> None:
         """Make the work durable, then run the actions that waited for it."""

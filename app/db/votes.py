@@ -55,7 +55,6 @@ ORDER BY votes.context_id, votes.left_id, votes.right_id, votes.voter, revision 
 class VoteView(NamedTuple):
     """A vote with its names."""
 
-    id: int
     client_id: UUID
     context: str | None
     offer: str | None
@@ -75,11 +74,15 @@ class VoteRepository:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def lock(self, board_id: int, *, counted: bool) -> None:
-        """What every writer of votes takes first; `counted`: alone, because votes per voter are counted."""
-        share(self._session, Lock.VOTES, board_id)
+    def lock(self, board_id: int, *, counted: bool) -> datetime:
+        """What every writer of votes takes first, and the time at which its votes will have been received.
+
+        `counted`: alone, because votes per voter are counted.
+        """
+        received_at = share(self._session, Lock.VOTES, board_id)
         if counted:
             hold(self._session, Lock.VOTERS, board_id)
+        return received_at
 
     def digests(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, bytes]:
         """Content hashes of the stored ones among these votes."""
@@ -129,15 +132,15 @@ class VoteRepository:
         assert isinstance(result, CursorResult)
         return result.rowcount
 
-    def find(self, board_id: int, client_id: UUID) -> VoteView | None:
-        """The vote of this public id."""
-        row = self._session.execute(_views(board_id).where(Vote.client_id == client_id)).one_or_none()
-        return None if row is None else VoteView._make(row)
+    def views(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, VoteView]:
+        """Those of the votes that are stored, by their public ids."""
+        rows = self._session.execute(_views(board_id).where(Vote.client_id == func.any(list(client_ids))))
+        return {row[1]: VoteView._make(row[1:]) for row in rows}
 
-    def page(self, board_id: int, *, after: int, limit: int) -> list[VoteView]:
-        """The votes after a number, in the order in which they came in."""
+    def page(self, board_id: int, *, after: int, limit: int) -> list[tuple[int, VoteView]]:
+        """The votes after a number, with their numbers, in the order in which they came in."""
         query = _views(board_id).where(Vote.id > after).order_by(Vote.id).limit(limit)
-        return [VoteView._make(row) for row in self._session.execute(query)]
+        return [(row[0], VoteView._make(row[1:])) for row in self._session.execute(query)]
 
 
 def _views(board_id: int) -> Select[*tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from app.services import votes
 def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> ExclusionView:
     """Put a rule in force and commit."""
     check(draft)
-    vote_id = None if draft.vote is None else votes.find(uow, board, draft.vote).id
+    vote_id = None if draft.vote is None else votes.number(uow, board, draft.vote)
     found = None if draft.filter is None else _stored_filter(uow, board, draft.filter)
     rule = Exclusion(board_id=board.id, vote_id=vote_id, voter=draft.voter, filter=found, reason=draft.reason)
     exclusion = uow.exclusions.add(rule)

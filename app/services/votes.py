@@ -46,33 +46,52 @@ class _Undone(Exception):
 
 
 def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime) -> list[Result]:
-    """Store votes and commit; the fate of each, in order.
+    """Store votes and commit; the fate of each, in order. What `settle` says of the parameters holds here."""
+    rows, _ = settle(uow, board, ballots, now=now)
+    uow.commit()
+    return [outcome_of(row) for row in rows]
+
+
+def settle(
+    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime
+) -> tuple[list[Row], datetime]:
+    """Store votes as soon as the caller commits; what became of each, in order, and when the new ones were received.
 
     Parameters
     ----------
     ballots : as sent, or why one could not be read, which becomes its result.
     now : the time of votes that bring none, and the day in which votes per voter are counted.
     """
-    uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
+    received_at = uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
     current = uow.boards.fresh(board)
     while True:
         try:
-            results = uow.attempt(partial(_settle, uow, current, ballots, now))
+            rows = uow.attempt(partial(_settle, uow, current, ballots, now))
         except _Undone as undone:
             # Each round refuses at least one more.
             ballots = undone.ballots
         else:
-            uow.commit()
-            return results
+            if any(row.result is not None and row.result.status == "created" for row in rows):
+                uow.announce_votes(board.id)
+            return rows, received_at
 
 
-def record_one(uow: UnitOfWork, board: Board, ballot: Ballot, *, now: datetime) -> tuple[VoteView, bool]:
-    """Store one vote and commit; the vote and whether it is new. A refusal is raised."""
-    result = record(uow, board, [ballot], now=now)[0]
-    if result.error is not None:
-        raise result.error
-    assert result.vote is not None
-    return find(uow, board, result.vote), result.status == "created"
+def view_of(row: Row, *, now: datetime, received_at: datetime) -> VoteView:
+    """A new vote as it would be read back; of one that answers an assignment the name of its offer is not known."""
+    ballot = row.ballot
+    return VoteView(
+        client_id=row.client_id,
+        context=None if ballot.context is None else ballot.context.id,
+        offer=ballot.offer,
+        left=row.left,
+        right=row.right,
+        outcome=row.outcome,
+        voter=ballot.voter,
+        voter_type=ballot.voter_type,
+        propensity=ballot.propensity,
+        created_at=ballot.created_at or now,
+        received_at=received_at,
+    )
 
 
 def read_ballots(documents: Sequence[Any]) -> list[Ballot | DomainError]:
@@ -86,15 +105,15 @@ def read_ballots(documents: Sequence[Any]) -> list[Ballot | DomainError]:
     return ballots
 
 
-def find(uow: UnitOfWork, board: Board, vote: UUID) -> VoteView:
-    """The vote of this public id."""
-    view = uow.votes.find(board.id, vote)
-    if view is None:
+def number(uow: UnitOfWork, board: Board, vote: UUID) -> int:
+    """The server's number of the vote of this public id."""
+    numbers = uow.votes.numbers(board.id, [vote])
+    if vote not in numbers:
         raise Missing("unknown-vote", "the board has no such vote", got=str(vote))
-    return view
+    return numbers[vote]
 
 
-def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime) -> list[Result]:
+def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime) -> list[Row]:
     held = _held(uow, board, ballots)
     rows = _read(board.config, [_answering(ballot, held) for ballot in ballots])
     going = _name(uow, board, [row for row in rows if row.result is None])
@@ -113,7 +132,7 @@ def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainErro
         raise _Undone([row.error or ballot for row, ballot in zip(rows, ballots, strict=True)])
     if going:
         _insert(uow, board, going, now)
-    return [outcome_of(row) for row in rows]
+    return rows
 
 
 def _held(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError]) -> dict[str, Held]:

@@ -1,0 +1,79 @@
+"""Tell of new votes: at once where a board was quiet, else a few times a second, and once more after the last."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Condition, Thread
+from time import monotonic
+
+SPACING = 0.25
+"""Seconds between two messages about one board."""
+LAST_WORDS = 5.0
+"""Seconds for what is still to be told when the process ends."""
+
+log = logging.getLogger(__name__)
+
+
+class Announcer:
+    """Tells listeners and the worker of boards with new votes, from a thread of its own: no writer waits for Redis.
+
+    Parameters
+    ----------
+    listeners : are told the numbers of boards, one after the other.
+    """
+
+    def __init__(self, *listeners: Callable[[int], None]) -> None:
+        self._listeners = listeners
+        self._due: dict[int, float] = {}
+        self._told: dict[int, float] = {}
+        self._changed = Condition()
+        self._closed = False
+        self._thread: Thread | None = None
+
+    def votes(self, board_id: int) -> None:
+        """New votes of the board are durable."""
+        with self._changed:
+            if board_id in self._due:
+                return
+            self._due[board_id] = self._told.get(board_id, 0.0) + SPACING
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="announcer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Tell what is still to be told."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(LAST_WORDS)
+
+    def _run(self) -> None:
+        while boards := self._next():
+            for board_id in boards:
+                self._tell(board_id)
+
+    def _next(self) -> list[int]:
+        """The boards whose time has come, as soon as there are some; none once all is told after the end."""
+        with self._changed:
+            while True:
+                now = monotonic()
+                ready = [board for board, at in self._due.items() if at <= now or self._closed]
+                if ready or self._closed:
+                    break
+                self._changed.wait(min(self._due.values()) - now if self._due else None)
+            for board in ready:
+                del self._due[board]
+            # Whatever was told long ago makes nobody wait.
+            self._told = {board: at for board, at in self._told.items() if at > now - SPACING}
+            self._told.update(dict.fromkeys(ready, now))
+            return ready
+
+    def _tell(self, board_id: int) -> None:
+        for listener in self._listeners:
+            try:
+                listener(board_id)
+            except Exception:
+                log.exception("new votes of board %d were not told", board_id)

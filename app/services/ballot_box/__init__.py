@@ -1,0 +1,1 @@
+"""Single votes of all connections, gathered and committed together."""

@@ -1,0 +1,122 @@
+"""The queue of waiting votes and the thread that has them committed: while one group is written, the next one forms."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from threading import Condition, Thread
+from time import sleep
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.domain.errors import Unavailable
+from app.services.ballot_box.casts import Cast, Failed, Fate
+
+Write = Callable[[Sequence[Cast]], list[Fate]]
+
+LARGEST = 512
+"""Votes that are written together."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
+"""Seconds before a database that went away is tried again."""
+LAST_WORDS = 30.0
+"""Seconds for the votes that still wait when the process ends."""
+AWAY = (OperationalError, InterfaceError, PoolTimeout)
+
+log = logging.getLogger(__name__)
+
+
+def away() -> Unavailable:
+    """What is said when a vote waited too long; it may be stored all the same."""
+    return Unavailable("database-unavailable", "the database does not answer")
+
+
+class BallotBox:
+    """Takes votes in from event loops and answers each one on its loop after its commit.
+
+    Parameters
+    ----------
+    write : commits a group; raises what the driver raises where the connection is lost, and may then be called again.
+    most : votes that may wait.
+    """
+
+    def __init__(self, write: Write, *, most: int) -> None:
+        self._write = write
+        self._most = most
+        self._waiting: deque[Cast] = deque()
+        self._changed = Condition()
+        self._closed = False
+        self._thread: Thread | None = None
+
+    def put(self, cast: Cast) -> None:
+        """Let the vote wait for the next group; refused where too many wait."""
+        with self._changed:
+            if self._closed or len(self._waiting) >= self._most:
+                raise Unavailable("too-many-votes", "more votes wait than the database takes")
+            self._waiting.append(cast)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="ballot-box", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Refuse further votes and wait until those that are in are answered."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(LAST_WORDS)
+
+    def _run(self) -> None:
+        while group := self._next():
+            self._see_through(group)
+
+    def _next(self) -> list[Cast]:
+        """The votes that wait, as soon as there are some; none once the box is closed and empty."""
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            return [self._waiting.popleft() for _ in range(min(LARGEST, len(self._waiting)))]
+
+    def _see_through(self, group: Sequence[Cast]) -> None:
+        """Try until the group is written, or nobody waits for it."""
+        pause = FIRST_PAUSE
+        while group := [cast for cast in group if not cast.abandoned]:
+            try:
+                fates = self._write(group)
+            except AWAY as error:
+                log.warning("%d votes wait for the database: %s", len(group), error)
+                sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            except Exception as error:
+                self._see_apart(group, error)
+                return
+            else:
+                _deliver(zip(group, fates, strict=True))
+                return
+
+    def _see_apart(self, group: Sequence[Cast], error: Exception) -> None:
+        """No vote suffers from a neighbour: each one on its own, and the one at fault has failed."""
+        if len(group) > 1:
+            log.warning("%d votes could not be written together: %s", len(group), error)
+            for cast in group:
+                self._see_through([cast])
+            return
+        log.error("a vote could not be written", exc_info=error)
+        _deliver([(group[0], Failed(error))])
+
+
+def _deliver(fates: Iterable[tuple[Cast, Fate]]) -> None:
+    for loop, told in groupby(fates, key=lambda each: each[0].loop):
+        # A loop that has ended waits for nothing.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_answer, list(told))
+
+
+def _answer(fates: Iterable[tuple[Cast, Fate]]) -> None:
+    for cast, fate in fates:
+        if not cast.answer.done():
+            cast.answer.set_result(fate)

@@ -1,0 +1,141 @@
+"""One group of votes: who sends them, whether they may, and one transaction for all of their boards."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from app.cache.limits import Quota, RateLimiter
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.domain.errors import DomainError, limited
+from app.domain.keys import Caller
+from app.domain.votes import Result, outcome_of
+from app.services import access, votes
+from app.services.ballot_box.casts import Cast, Fate, Stored
+
+REMEMBERED = 1_000
+"""Boards kept in memory; a change of one is seen in the next group."""
+
+
+class GroupWriter:
+    """Writes groups of votes, one at a time.
+
+    Keys, boards, items and everything else are looked up in the transaction that stores the votes: what another request
+    has committed holds for every group that begins after it.
+
+    Parameters
+    ----------
+    open_work : opens a unit of work.
+    limiter : counts the requests.
+    """
+
+    def __init__(self, open_work: Callable[[], UnitOfWork], limiter: RateLimiter) -> None:
+        self._open_work = open_work
+        self._limiter = limiter
+        self._boards: dict[str, Board] = {}
+
+    def __call__(self, casts: Sequence[Cast]) -> list[Fate]:
+        """Store the votes that may be stored, commit, and say what became of each, in order."""
+        with self._open_work() as work:
+            fates: dict[Cast, Fate] = {}
+            groups: defaultdict[str, list[Cast]] = defaultdict(list)
+            boards = self._known_boards(work, {cast.slug for cast in casts})
+            for cast, caller in self._counted(casts, _callers(work, casts, fates), fates):
+                try:
+                    access.opened(boards.get(cast.slug), cast.slug, caller, "votes")
+                except DomainError as error:
+                    fates[cast] = error
+                else:
+                    groups[cast.slug].append(cast)
+            # In the order of their numbers, so that two processes never wait for each other.
+            together = [(boards[slug], group) for slug, group in groups.items()]
+            fates |= _stored(work, sorted(together, key=lambda each: each[0].id))
+        return [fates[cast] for cast in casts]
+
+    def _known_boards(self, work: UnitOfWork, slugs: Iterable[str]) -> dict[str, Board]:
+        found = {}
+        for slug, version in work.boards.versions(slugs).items():
+            board = self._boards.get(slug)
+            if board is None or (board.id, board.updated_at) != version:
+                board = work.boards.find(slug)
+            if board is not None:
+                found[slug] = board
+        if len(self._boards) > REMEMBERED:
+            self._boards.clear()
+        self._boards |= found
+        return found
+
+    def _counted(
+        self, casts: Sequence[Cast], callers: Mapping[Cast, Caller | None], fates: dict[Cast, Fate]
+    ) -> list[tuple[Cast, Caller | None]]:
+        """Those whose callers have not sent too much; a group that is tried again counts once."""
+        names = {cast: access.counted_as(caller, cast.address) for cast, caller in callers.items()}
+        quotas = self._limiter.quotas(Counter(name for cast, name in names.items() if not cast.counted))
+        passed = Counter({name: quota.passed for name, quota in quotas.items()})
+        going = []
+        for cast in (cast for cast in casts if cast in callers):
+            name = names[cast]
+            if not cast.counted:
+                cast.counted = True
+                passed[name] -= 1
+                if passed[name] < 0:
+                    fates[cast] = _refused(quotas[name])
+                    continue
+            going.append((cast, callers[cast]))
+        return going
+
+
+def _refused(quota: Quota) -> DomainError:
+    return limited("rate-limit", "too many requests", retry_after=quota.wait)
+
+
+def _callers(work: UnitOfWork, casts: Iterable[Cast], fates: dict[Cast, Fate]) -> dict[Cast, Caller | None]:
+    """Who sends each vote: None where no key was sent; a key that is not known is the vote's fate."""
+    senders: defaultdict[str | None, list[Cast]] = defaultdict(list)
+    for cast in casts:
+        senders[cast.authorization].append(cast)
+    told = access.identify_all(work, senders)
+    callers: dict[Cast, Caller | None] = {}
+    for authorization, group in senders.items():
+        caller = told[authorization]
+        if isinstance(caller, DomainError):
+            fates.update(dict.fromkeys(group, caller))
+        else:
+            callers.update(dict.fromkeys(group, caller))
+    return callers
+
+
+def _stored(work: UnitOfWork, groups: Sequence[tuple[Board, Sequence[Cast]]]) -> dict[Cast, Fate]:
+    """Store the votes of all boards and commit."""
+    now = datetime.now(UTC)
+    fates: dict[Cast, Fate] = {}
+    unread: defaultdict[int, list[tuple[Board, Cast, Result]]] = defaultdict(list)
+    for board, group in groups:
+        try:
+            rows, received_at = votes.settle(work, board, [cast.ballot for cast in group], now=now)
+        except DomainError as error:
+            fates.update(dict.fromkeys(group, error))
+            continue
+        for cast, row in zip(group, rows, strict=True):
+            result = outcome_of(row)
+            if result.error is not None:
+                fates[cast] = result.error
+            elif result.status == "created" and row.assignment_id is None:
+                fates[cast] = Stored(board, votes.view_of(row, now=now, received_at=received_at), True)
+            else:
+                unread[board.id].append((board, cast, result))
+    work.commit()
+    return fates | _read_back(work, unread)
+
+
+def _read_back(work: UnitOfWork, unread: Mapping[int, Sequence[tuple[Board, Cast, Result]]]) -> dict[Cast, Fate]:
+    """What was stored before, by somebody else or by a try whose commit was not heard of."""
+    fates: dict[Cast, Fate] = {}
+    for board_id, group in unread.items():
+        views = work.votes.views(board_id, {result.vote for _, _, result in group if result.vote is not None})
+        for board, cast, result in group:
+            if result.vote is not None:
+                fates[cast] = Stored(board, views[result.vote], result.status == "created" or cast.named_here)
+    return fates
