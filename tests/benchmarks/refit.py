@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from app.services.refit import choosing, fit, scoring
+from app.services.refit import choosing, fit, parts, scoring
 from app.services.refit.fit import Result, refit
 from app.services.refit.fitting import FoldModels
 from app.services.refit.modelled import Contextual
@@ -113,12 +113,12 @@ _WATCHED = (
     (fit, "covariates_of", "features"),
     (choosing, "fit_folds", "fits"),
     (fit, "balance_of", "balance"),
-    (fit, "payoffs", "clusters and sums: payoffs"),
+    (parts, "payoffs", "clusters and sums: payoffs"),
     (scoring, "classical", "classical"),
     (scoring, "restricted_scores", "restricted"),
     (Contextual, "scores", "contextual"),
-    (fit, "diagnose", "diagnostics"),
-    (fit, "flips_of", "votes to flip"),
+    (parts, "diagnose", "diagnostics"),
+    (parts, "flips_of", "votes to flip"),
     (Planner, "plan", "policy"),
     (scoring, "estimate", "clusters and sums: rankings"),
     (scores, "_unsupported", "unsupported shares"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +11,25 @@ import numpy as np
 from app.domain.boards import BoardConfig
 from app.services.refit.balance import balance_of, described
 from app.services.refit.choosing import choose
-from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
-from app.services.refit.flips import flips_of
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.inputs import Inputs, Judges
-from app.services.refit.modelled import Contextual
-from app.services.refit.payoffs import Payoffs, payoffs
-from app.services.refit.policy import Plan, Planner
+from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
+from app.services.refit.parts import Ask, Fits, asked
+from app.services.refit.payoffs import Payoffs
+from app.services.refit.policy import Plan
 from app.services.refit.population import distinct
-from app.services.refit.remembered import Remembered
-from app.services.refit.scoring import Scorer, estimands_of
+from app.services.refit.scoring import CLASSICAL, DEBIASED, ESTIMATORS
 from app.services.refit.segments import Segments
 from app.services.refit.selection import with_learned
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
 
 Progress = Callable[[float], None]
+
+TOGETHER = ((DEBIASED,), (CLASSICAL, RESTRICTED), (CONTEXTUAL,))
+"""Estimators that are one part of the work on the whole board."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     ----------
     inputs : what was gathered.
     config : the board's.
-    processes : how many folds may be fitted side by side.
+    processes : how many folds may be fitted, and parts made of them, side by side.
     told : hears how far it has come, in [0, 1].
     """
     covariates, featuriser = covariates_of(inputs, config)
@@ -80,17 +81,16 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     models = choice.models
     stored = Stored(frame, covariates, levels_of(inputs, config))
     balance = balance_of(frame, whole)
-    contextual = Contextual(frame, covariates)
-    mu = Remembered(models.mu)
-    scorer = Scorer(frame, mu, estimands_of(config), contextual, balance is None or balance.consistent)
     segments = Segments(stored)
     chosen = segments.choose()
-    tables = list(scorer.tables())
-    for done, segment in enumerate(chosen.ranked, 1):
-        told(0.6 + 0.3 * done / (len(chosen.ranked) + 1))
-        tables += scorer.tables(segment, segments.rows(segment))
-    found = payoffs(frame, mu)
-    fitted = Fitted(frame, whole, models, mu, choice.chosen, balance, found, tables)
+    fits = Fits(stored, models, config, choice.chosen, balance)
+    cost = inputs.roster.label_cost[inputs.roster.active]
+    with asked(fits, len(chosen.ranked), processes=processes) as ask:
+        pairwise = ask("payoffs")
+        tables = _tables(ask, chosen.ranked, lambda done: told(0.6 + 0.3 * done))
+        found, plan, flips = pairwise(), ask("plan", tables, cost), ask("flips", tables)
+        diagnostics = ask("diagnostics", tables, found)
+        made = {name: part() for name, part in (("plan", plan), ("flips", flips), ("diagnostics", diagnostics))}
     summary = {
         **_counts(inputs, frame),
         "propensity": frame.kind,
@@ -101,11 +101,20 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         **_judges(inputs.judges),
         "segments": chosen.levels,
         "segments_left_out": chosen.left_out,
-        "votes_to_flip": flips_of(frame, mu, config, tables, whole=whole),
+        "votes_to_flip": made["flips"],
     }
-    cost = inputs.roster.label_cost[inputs.roster.active]
-    plan = Planner(frame, models, config.acquisition, estimands_of(config), cost).plan(tables)
-    return Result(stored, models, featuriser, tuple(tables), found, summary, diagnose(fitted, config), plan)
+    return Result(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"])
+
+
+def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:
+    """Rankings of the whole board by one part of the estimators after the other, then of its segments."""
+    waiting = [ask("tables", "", estimators) for estimators in TOGETHER]
+    waiting += [ask("tables", segment, ESTIMATORS) for segment in segments]
+    tables: list[Table] = []
+    for done, made in enumerate(waiting, 1):
+        tables += made()
+        told(done / (len(waiting) + 1))
+    return tables
 
 
 def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from app.stats.types import Bools, Estimate, Ints, Sample
 CLASSICAL = "classical"
 DEBIASED = "debiased"
 PLUGIN = "plugin"
+ESTIMATORS = (DEBIASED, CLASSICAL, RESTRICTED, CONTEXTUAL)
 OBSERVED_ONLY = (CLASSICAL, RESTRICTED, CONTEXTUAL)
 """Estimators that pairs without votes add nothing to."""
 
@@ -72,27 +73,31 @@ class Scorer:
     consistent: bool = True
     modelled: Collection[str] = (RESTRICTED, CONTEXTUAL)
 
-    def tables(self, segment: str = "", rows: Bools | None = None) -> Iterator[Table]:
-        """The rankings of some rows (n,), or of all."""
+    def tables(
+        self, segment: str = "", rows: Bools | None = None, *, estimators: Collection[str] = ESTIMATORS
+    ) -> Iterator[Table]:
+        """The rankings of some rows (n,), or of all, by these estimators; plug-in ones come with the debiased."""
         sample = self.frame.view(rows)
         tally = Tally.of(sample, consistent=self.consistent, clustering=self.frame.clustering)
         maker = _Maker(sample, tally, segment)
         if sample.n_items < 2 or not len(sample.votes):
-            yield from (maker.empty(each.name) for each in self.estimands)
+            yield from (maker.empty(each.name) for each in self.estimands if DEBIASED in estimators)
             return
-        scores = estimate(sample, self.mu, self.estimands, clustering=self.frame.clustering)
-        for name, score in scores.items():
-            yield from maker.debiased(name, score)
-        yield maker.classical(classical(sample, self.frame))
-        yield from self._modelled(maker, rows)
+        if DEBIASED in estimators:
+            scores = estimate(sample, self.mu, self.estimands, clustering=self.frame.clustering)
+            for name, score in scores.items():
+                yield from maker.debiased(name, score)
+        if CLASSICAL in estimators:
+            yield maker.classical(classical(sample, self.frame))
+        yield from self._modelled(maker, rows, {*self.modelled} & {*estimators})
 
-    def _modelled(self, maker: _Maker, rows: Bools | None) -> Iterator[Table]:
+    def _modelled(self, maker: _Maker, rows: Bools | None, wanted: Collection[str]) -> Iterator[Table]:
         """Restricted and contextual scores, once for every name that Bradley-Terry scores have here."""
         names = [each.name for each in self.estimands if isinstance(each, BradleyTerry)]
-        if names and RESTRICTED in self.modelled:
+        if names and RESTRICTED in wanted:
             found = restricted_scores(self.frame, rows, self.mu)
             yield from (maker.modelled(name, RESTRICTED, found) for name in names)
-        if names and CONTEXTUAL in self.modelled:
+        if names and CONTEXTUAL in wanted:
             found = self.contextual.scores(maker.sample)
             yield from (maker.modelled(name, CONTEXTUAL, found) for name in names)
 

@@ -1,0 +1,138 @@
+"""What is made of fitted models, part by part: one after the other, or by processes side by side where that pays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from app.domain.boards import BoardConfig
+from app.embedded.processes import end_with
+from app.learners import load_model
+from app.services.refit.diagnosis import Fitted, diagnose
+from app.services.refit.fitting import FoldModels
+from app.services.refit.flips import flips_of
+from app.services.refit.modelled import Contextual
+from app.services.refit.payoffs import Payoffs, payoffs
+from app.services.refit.policy import Plan, Planner
+from app.services.refit.remembered import Remembered
+from app.services.refit.scoring import Scorer, estimands_of
+from app.services.refit.segments import Segments
+from app.services.refit.storage import Stored
+from app.services.refit.tables import Table
+from app.stats.debias.balance import Balance
+from app.stats.types import Floats
+
+WORTH_PROCESSES = 200_000_000
+"""Rows × K², segments counted as so many boards more, from which starting processes costs less than it saves."""
+
+Ask = Callable[..., Callable[[], Any]]
+"""Asks for a part by name, with its arguments; what comes back waits for it and returns it."""
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What every part is made of.
+
+    Parameters
+    ----------
+    stored, models : the board's rows and fold models.
+    config : the board's.
+    learner : the name of the models' learner.
+    balance : of the propensities.
+    """
+
+    stored: Stored
+    models: FoldModels
+    config: BoardConfig
+    learner: str
+    balance: Balance | None
+
+
+class Parts:
+    """Makes the parts.
+
+    Parameters
+    ----------
+    fits : what they are made of.
+    """
+
+    def __init__(self, fits: Fits) -> None:
+        self._fits, frame = fits, fits.stored.frame
+        self._mu = Remembered(fits.models.mu)
+        consistent = fits.balance is None or fits.balance.consistent
+        contextual = Contextual(frame, fits.stored.covariates)
+        self._scorer = Scorer(frame, self._mu, estimands_of(fits.config), contextual, consistent)
+        self._segments = Segments(fits.stored)
+
+    def tables(self, segment: str, estimators: Sequence[str]) -> list[Table]:
+        """Rankings of a segment by some of the estimators."""
+        rows = self._segments.rows(segment) if segment else None
+        return list(self._scorer.tables(segment, rows, estimators=estimators))
+
+    def payoffs(self) -> Payoffs:
+        """Pairwise results."""
+        return payoffs(self._fits.stored.frame, self._mu)
+
+    def flips(self, tables: Sequence[Table]) -> dict[str, Any]:
+        """Votes to flip, given the rankings."""
+        frame = self._fits.stored.frame
+        return flips_of(frame, self._mu, self._fits.config, tables, whole=frame.view())
+
+    def plan(self, tables: Sequence[Table], cost: Floats) -> Plan | None:
+        """The labelling policy, given the rankings and what labels of the items cost (K,)."""
+        fits = self._fits
+        planner = Planner(fits.stored.frame, fits.models, fits.config.acquisition, estimands_of(fits.config), cost)
+        return planner.plan(tables)
+
+    def diagnostics(self, tables: Sequence[Table], found: Payoffs) -> dict[str, Any]:
+        """What the rankings rest on."""
+        fits, frame = self._fits, self._fits.stored.frame
+        fitted = Fitted(frame, frame.view(), fits.models, self._mu, fits.learner, fits.balance, found, tables)
+        return diagnose(fitted, fits.config)
+
+
+@contextmanager
+def asked(fits: Fits, segments: int, *, processes: int) -> Iterator[Ask]:
+    """Whom to ask for parts.
+
+    Parameters
+    ----------
+    fits : what they are made of.
+    segments : how many will be ranked.
+    processes : how many parts may be made side by side.
+    """
+    sample = fits.stored.frame.sample
+    if processes == 1 or sample.n_rows * sample.n_items**2 * (1 + segments) < WORTH_PROCESSES:
+        parts = Parts(fits)
+        yield lambda name, *given: partial(getattr(parts, name), *given)
+        return
+    packed = tuple(model.to_bytes() for model in fits.models.models)
+    known = (fits.stored, packed, fits.config, fits.learner, fits.balance)
+    # A worker that is killed must not leave its parts behind.
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), initializer=_prepare, initargs=(os.getpid(), known)
+    ) as pool:
+        yield lambda name, *given: pool.submit(_make, name, given).result
+
+
+_PREPARED: list[Parts] = []
+
+
+def _prepare(parent: int, known: tuple[Stored, tuple[bytes, ...], BoardConfig, str, Balance | None]) -> None:
+    end_with(parent)
+    stored, packed, config, learner, balance = known
+    models = FoldModels(tuple(map(load_model, packed)), stored.covariates)
+    _PREPARED.append(Parts(Fits(stored, models, config, learner, balance)))
+
+
+def _make(name: str, given: Sequence[Any]) -> Any:
+    with threadpool_limits(1):
+        return getattr(_PREPARED[0], name)(*given)
