@@ -308,16 +308,16 @@ class GatherRepository:
         driver = self._session.connection().connection.driver_connection
         assert isinstance(driver, Driver)
         query = packed.query()
-        blocks, full = [b""], True
+        blocks, full = [packed.unpacked(b"")], True
         with driver.cursor(binary=True) as cursor:
             while full:
                 values = (*packed.values, board_id, after, last, *packed.asked)
                 size, end, block = cursor.execute(query, values).fetchone() or (0, 0, b"")
                 full = size >= ROWS_AT_ONCE
                 if size:
-                    blocks.append(block)
+                    blocks.append(packed.unpacked(block))
                     after = end
-        return _unpacked(b"".join(blocks), list(packed.columns))
+        return _stacked(blocks)
 
 
 class Packed(NamedTuple):
@@ -341,6 +341,14 @@ class Packed(NamedTuple):
     condition: LiteralString = ""
     asked: tuple[Any, ...] = ()
 
+    def unpacked(self, block: bytes) -> Columns:
+        """The columns of some rows, numbers in their own byte order."""
+        fields = np.frombuffer(block, dtype=">i8").reshape(-1, len(self.columns))
+        columns: Columns = {name: fields[:, at].astype(np.int64) for at, name in enumerate(self.columns)}
+        if "propensity" in columns:
+            columns["propensity"] = columns["propensity"].view(np.float64)
+        return columns
+
     def query(self) -> sql.Composed:
         """The next rows of a board: how many, the last one's key, they."""
         return sql.SQL(
@@ -358,9 +366,6 @@ class Packed(NamedTuple):
         )
 
 
-def _unpacked(block: bytes, names: list[str]) -> Columns:
-    fields = np.frombuffer(block, dtype=">i8").reshape(-1, len(names))
-    columns: Columns = {name: fields[:, at].astype(np.int64) for at, name in enumerate(names)}
-    if "propensity" in columns:
-        columns["propensity"] = columns["propensity"].view(np.float64)
-    return columns
+def _stacked(blocks: list[Columns]) -> Columns:
+    """Blocks as one; each column's parts are let go once they are together."""
+    return {name: np.concatenate([block.pop(name) for block in blocks]) for name in list(blocks[0])}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ Documents = Sequence[Mapping[str, Any]]
 KIND = "featuriser"
 MOST_LEVELS = 200
 """Levels of a categorical feature with a column of their own; the rarest ones share none."""
+AT_ONCE = 20_000
+"""Documents held as objects at a time."""
 TEXT_DIMENSIONS, MOST_TERMS = 16, 20_000
 SEED = 20260121
 
@@ -54,9 +57,9 @@ class Levels:
     levels: tuple[str, ...]
 
     @classmethod
-    def fit(cls, values: Sequence[Any]) -> Levels:
+    def fit(cls, known: Sequence[str]) -> Levels:
         """The levels that occur, sorted; the most frequent where there are too many."""
-        names, counts = np.unique(np.array(_strings(values), dtype=object), return_counts=True)
+        names, counts = np.unique(np.array(known, dtype=object), return_counts=True)
         order = np.lexsort((np.arange(names.size), -counts))[:MOST_LEVELS]
         return cls(tuple(sorted(str(name) for name in names[order])))
 
@@ -87,11 +90,10 @@ class Numbers:
     scale: Floats
 
     @classmethod
-    def fit(cls, values: Sequence[Any], width: int) -> Numbers:
-        """Mean and standard deviation of what is there."""
-        known = _matrix([value for value in values if value is not None], width)
+    def fit(cls, known: Floats) -> Numbers:
+        """Mean and standard deviation of the values (m, columns) that are there."""
         if not len(known):
-            return cls(np.zeros(width), np.ones(width))
+            return cls(np.zeros(known.shape[1]), np.ones(known.shape[1]))
         spread = known.std(axis=0)
         return cls(known.mean(axis=0), np.where(spread > 0, spread, 1.0))
 
@@ -124,9 +126,8 @@ class Texts:
     scale: Floats
 
     @classmethod
-    def fit(cls, values: Sequence[Any], dimensions: int) -> Texts:
+    def fit(cls, known: Sequence[str], dimensions: int) -> Texts:
         """Terms and directions; none where no text has a word."""
-        known = _strings(values)
         vectoriser = TfidfVectorizer(max_features=MOST_TERMS, sublinear_tf=True)
         try:
             weights = vectoriser.fit_transform(known)
@@ -166,12 +167,20 @@ class Featuriser:
     @classmethod
     def fit(cls, features: Sequence[Declared], documents: Documents) -> Featuriser:
         """Learn levels, scales and terms from distinct documents in canonical order."""
-        return cls(tuple((each.name, each.kind, _fit(each, documents)) for each in features))
+        values: list[list[Any]] = [[] for _ in features]
+        for run in _runs(documents):
+            for each, own in zip(features, values, strict=True):
+                own.append(_read(each, run))
+        fitted = (_fit(each, own) for each, own in zip(features, values, strict=True))
+        return cls(tuple((each.name, each.kind, encoder) for each, encoder in zip(features, fitted, strict=True)))
 
     def transform(self, documents: Documents) -> Floats:
         """(u, d) covariates."""
-        parts = [encoder.encode([d.get(name) for d in documents]) for name, _, encoder in self.encoders]
-        return np.concatenate([np.zeros((len(documents), 0)), *parts], axis=1)
+        return np.concatenate([self._encoded([]), *map(self._encoded, _runs(documents))])
+
+    def _encoded(self, known: Documents) -> Floats:
+        parts = [encoder.encode([each.get(name) for each in known]) for name, _, encoder in self.encoders]
+        return np.concatenate([np.zeros((len(known), 0)), *parts], axis=1)
 
     def to_bytes(self) -> bytes:
         """The featuriser as bytes, without pickle."""
@@ -194,15 +203,25 @@ class Featuriser:
         return cls(tuple(encoders))
 
 
-def _fit(feature: Declared, documents: Documents) -> Encoder:
-    values = [document.get(feature.name) for document in documents]
+def _runs(documents: Documents) -> Iterator[Documents]:
+    """As many documents at a time as may be held as objects."""
+    return (list(documents[start : start + AT_ONCE]) for start in range(0, len(documents), AT_ONCE))
+
+
+def _read(feature: Declared, documents: Documents) -> Any:
+    """The values that are there: a list of strings, or the rows of a matrix."""
+    known = [value for value in (document.get(feature.name) for document in documents) if value is not None]
+    return _strings(known) if feature.kind in ("categorical", "text") else _matrix(known, feature.dimensions or 1)
+
+
+def _fit(feature: Declared, known: Sequence[Any]) -> Encoder:
     match feature.kind:
         case "categorical":
-            return Levels.fit(values)
+            return Levels.fit(list(chain(*known)))
         case "text":
-            return Texts.fit(values, feature.dimensions or TEXT_DIMENSIONS)
+            return Texts.fit(list(chain(*known)), feature.dimensions or TEXT_DIMENSIONS)
         case _:
-            return Numbers.fit(values, feature.dimensions or 1)
+            return Numbers.fit(np.concatenate([np.zeros((0, feature.dimensions or 1)), *known]))
 
 
 def _restored(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Floats]) -> Encoder:
@@ -215,9 +234,7 @@ def _restored(kind: str, values: Mapping[str, Any], arrays: Mapping[str, Floats]
             return Numbers(arrays["mean"], arrays["scale"])
 
 
-def _strings(values: Sequence[Any]) -> list[str]:
-    """The values that are there."""
-    known = [value for value in values if value is not None]
+def _strings(known: list[Any]) -> list[str]:
     if not all(isinstance(value, str) for value in known):
         raise InvalidInput("a categorical or text feature holds something else than strings")
     return known
@@ -233,6 +250,10 @@ def _directions(weights: csr_matrix, columns: int) -> Floats:
 
 
 def _matrix(values: Sequence[Any], width: int) -> Floats:
+    try:
+        return np.array(values, dtype=np.float64).reshape(len(values), width)
+    except (TypeError, ValueError):
+        pass
     try:
         return np.array([np.atleast_1d(value) for value in values], dtype=np.float64).reshape(len(values), width)
     except (TypeError, ValueError) as error:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.domain.features import Feature
 from app.learners import Featuriser
+from app.learners import featuriser as featuriser_module
 from app.stats.errors import InvalidInput
 
 LANGUAGE, LENGTH = Feature("language", "categorical"), Feature("length", "numeric")
@@ -92,3 +93,26 @@ def test_any_corpus_however_small_survives_the_round_trip(documents: list[dict[s
     assert again.to_bytes() == featuriser.to_bytes()
     np.testing.assert_array_equal(np.isnan(encoded[:, -1]), ["embedding" not in document for document in documents])
     assert not np.isinf(encoded).any()
+
+
+def test_documents_read_a_few_at_a_time_have_the_same_covariates(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    documents = [
+        {
+            "kind": "abc"[number % 3],
+            "size": float(rng.normal()),
+            "place": rng.normal(size=2).tolist(),
+            "text": f"w{number % 4}",
+        }
+        for number in range(30)
+    ]
+    for number in (3, 11):
+        del documents[number]["size"], documents[number]["kind"], documents[number]["place"]
+    kinds = (("kind", "categorical", None), ("size", "numeric", None), ("place", "vector", 2), ("text", "text", 2))
+    features = [Feature(name, kind, dimensions) for name, kind, dimensions in kinds]
+    whole = Featuriser.fit(features, documents)
+    monkeypatch.setattr(featuriser_module, "AT_ONCE", 7)
+    parts = Featuriser.fit(features, documents)
+    assert parts.to_bytes() == whole.to_bytes()
+    assert np.isnan(whole.transform(documents)[3, :6]).all()
+    np.testing.assert_array_equal(parts.transform(documents), whole.transform(documents))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from app.db.gather import ContextRow, GatherRepository, Marks
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
+from app.services.refit.documents import Documents
 from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, Judges, OfferTable, Roster, VoteTable
 from app.services.refit.judges import Judgements, judges_of, margins
 from app.stats.types import Ints
@@ -80,16 +82,16 @@ def context_table(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTab
     texts = [feature.name for feature in config.features if feature.kind == "text"]
     fallback = texts[0] if len(texts) == 1 else None
     documents: dict[str, int] = {"{}": 0}
-    numbers: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)]
+    columns = [array("q", [0]) for _ in range(4)]
     for row in rows:
-        document = _document(row, config, fallback)
-        numbers.append((row.id, row.key, row.created, documents.setdefault(document, len(documents))))
-    columns = np.array(numbers, dtype=np.int64).T
+        document = documents.setdefault(_document(row, config, fallback), len(documents))
+        for column, number in zip(columns, (row.id, row.key, row.created, document), strict=True):
+            column.append(number)
+    ids, key, created, pattern = (np.frombuffer(column, dtype=np.int64) for column in columns)
     spelled = sorted(documents)
     rank = np.empty(len(spelled), dtype=np.int64)
     rank[[documents[document] for document in spelled]] = np.arange(len(spelled))
-    features: list[dict[str, Any]] = [orjson.loads(document) for document in spelled]
-    return ContextTable(columns[0], columns[1], columns[2], rank[columns[3]], features)
+    return ContextTable(ids, key, created, rank[pattern], Documents(spelled))
 
 
 def _judged(
