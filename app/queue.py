@@ -16,11 +16,14 @@ from kombu.exceptions import OperationalError
 REFIT = "orthorank.refit"
 """Refit one board: `(board_id)`."""
 
+LIVE = "orthorank.live"
+"""Take a board's new votes into its rankings: `(board_id)`."""
+
 SWEEP = "orthorank.sweep"
 """Look for boards and jobs that lag, and send what they need: no argument."""
 
 SLOW, QUICK = "slow", "quick"
-ROUTES = {REFIT: {"queue": SLOW}, SWEEP: {"queue": QUICK}}
+ROUTES = {REFIT: {"queue": SLOW}, LIVE: {"queue": QUICK}, SWEEP: {"queue": QUICK}}
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +33,10 @@ class Queue(Protocol):
 
     def refit(self, board_id: int) -> None:
         """Wake a worker to refit the board."""
+        ...
+
+    def live(self, board_id: int) -> None:
+        """Wake a worker to take the board's new votes into its rankings."""
         ...
 
 
@@ -42,6 +49,10 @@ class CeleryQueue:
     def refit(self, board_id: int) -> None:
         """Wake a worker to refit the board."""
         self._send(REFIT, board_id)
+
+    def live(self, board_id: int) -> None:
+        """Wake a worker to take the board's new votes into its rankings."""
+        self._send(LIVE, board_id)
 
     def _send(self, task: str, *arguments: int) -> None:
         try:

@@ -9,7 +9,8 @@ from app.services.estimands import register
 from app.settings import Settings
 from workers.refit import install
 
-QUEUES = (QUICK, SLOW)
+ONLY = {"live": QUICK, "refits": SLOW}
+"""What a worker may be there for alone, and the queue of it."""
 
 
 def create_worker(settings: Settings) -> Celery:
@@ -29,13 +30,19 @@ def create_worker(settings: Settings) -> Celery:
     return celery
 
 
-def worker_arguments(settings: Settings) -> list[str]:
-    """Return the arguments of a worker: threads, since a refit forks processes of its own, which daemons may not."""
+def worker_arguments(settings: Settings, only: str | None = None) -> list[str]:
+    """Return the arguments of a worker: threads, since a refit forks processes of its own, which daemons may not.
+
+    Parameters
+    ----------
+    only : of `ONLY`; without it a worker is there for everything, and a live update waits while a refit computes.
+    """
+    queues = ONLY.values() if only is None else (ONLY[only],)
     return [
         "worker",
         "--pool=threads",
         f"--concurrency={settings.worker.threads}",
-        f"--queues={','.join(QUEUES)}",
+        f"--queues={','.join(queues)}",
         f"--loglevel={settings.server.log_level}",
         "--without-gossip",
         "--without-mingle",

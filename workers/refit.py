@@ -1,4 +1,4 @@
-"""The tasks of the worker: refit a board, and look for boards that lag."""
+"""The tasks of the worker: refit a board, take its new votes in, and look for boards that lag."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.locks import Lock, lease
 from app.db.unit_of_work import UnitOfWork
-from app.queue import REFIT, SWEEP, CeleryQueue
+from app.queue import LIVE, REFIT, SWEEP, CeleryQueue
 from app.services import jobs
+from app.services.live.run import Updater
 from app.services.refit.run import Refitter
 from app.settings import Settings
 
@@ -30,12 +31,18 @@ def install(celery: Celery, settings: Settings) -> None:
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
     open_work = partial(UnitOfWork, open_sessions(engine))
     news = RedisNews(open_redis(settings.redis.url))
-    refitter = Refitter(open_work, partial(lease, engine, Lock.REFIT), settings.worker.processes, news)
     queue = CeleryQueue(celery)
+    updater = Updater(open_work, partial(lease, engine, Lock.LIVE), news, queue.refit)
+    open_lease = partial(lease, engine, Lock.REFIT)
+    refitter = Refitter(open_work, open_lease, settings.worker.processes, news, updater.catch_up)
 
     @celery.task(name=REFIT)
     def refit(board_id: int) -> None:
         refitter.serve(board_id)
+
+    @celery.task(name=LIVE)
+    def live(board_id: int) -> None:
+        updater.serve(board_id)
 
     @celery.task(name=SWEEP)
     def sweep() -> None:

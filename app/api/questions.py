@@ -42,6 +42,21 @@ class Question(BaseModel):
         return RankingQuery(**{name: getattr(self, name) for name in type(self).model_fields if name in known})
 
 
+class Live(BaseModel):
+    """Votes since the snapshot. `included` says whether the scores hold them, `reasons` what waits for the next refit.
+
+    `clusters` is `exact` where every row is a cluster of its own; where it is `refitted`, errors take rows of the
+    refit by cluster and each live row alone.
+    """
+
+    included: bool
+    version: int
+    votes: int
+    rows: int
+    clusters: str
+    reasons: list[str]
+
+
 class Answered(BaseModel):
     """The question and what is behind the answer. `rule` credits each outcome to the left and to the right item.
 
@@ -71,6 +86,7 @@ class Answered(BaseModel):
     rows_used: int
     contexts: int
     propensity: str | None
+    live: Live | None
     note: str | None
 
 
@@ -98,7 +114,7 @@ def answer(
     def rendered() -> bytes:
         if head.snapshot_id is None:
             return body()
-        return ports.rendered.get((board.id, board.updated_at, head.snapshot_id, key), body)
+        return ports.rendered.get((board.id, board.updated_at, head.snapshot_id, head.version, key), body)
 
     # A board may change before its next snapshot does: its outcomes, its estimands, its title.
     tag = tag_of(METHOD, board.id, board.updated_at, head, key)

@@ -85,7 +85,7 @@ def _start_servers(supervisor: Supervisor, state: State, settings: Settings) -> 
 
 def _start_programs(supervisor: Supervisor, state: State, settings: Settings, *, server: ServerSettings) -> None:
     api = ("api", "--host", server.host, "--port", str(server.port))
-    for words in (api, ("worker",), ("beat",)):
+    for words in (api, ("worker", "--only", "live"), ("worker", "--only", "refits"), ("beat",)):
         supervisor.start(_program(state, settings, words))
 
 
@@ -107,11 +107,12 @@ def _start_demo(supervisor: Supervisor, state: State, settings: Settings, *, sto
 
 
 def _program(state: State, settings: Settings, words: tuple[str, ...]) -> Program:
-    log = state.logs / f"{words[0]}.log"
+    name = "-".join((words[0], *words[2:])) if words[0] == "worker" else words[0]
+    log = state.logs / f"{name}.log"
     if log.exists() and log.stat().st_size > _LARGEST_LOG:
         log.replace(log.with_suffix(".log.1"))
     command = [sys.executable, "-m", "app.cli", *words]
-    return Program(words[0], command, log, {**os.environ, **environment(settings)})
+    return Program(name, command, log, {**os.environ, **environment(settings)})
 
 
 def _await_api(supervisor: Supervisor, server: ServerSettings, stop: Event, *, seconds: float = 120) -> None:

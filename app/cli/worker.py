@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from enum import StrEnum
+from typing import Annotated
+
 import typer
 
 from app.cli.options import Data, connected
@@ -9,9 +13,24 @@ from workers.main import create_worker, worker_arguments
 
 commands = typer.Typer()
 
+YIELDS = 5
+"""How much a worker for refits alone gives way to the API and to live updates (`nice`)."""
+
+
+class Work(StrEnum):
+    """What a worker may be there for alone."""
+
+    REFITS = "refits"
+    LIVE = "live"
+
+
+Only = Annotated[Work | None, typer.Option("--only", help="Do one kind of work alone. Default: both.")]
+
 
 @commands.command()
-def worker(data: Data = None) -> None:
-    """Run refits and live updates."""
+def worker(data: Data = None, only: Only = None) -> None:
+    """Run refits and live updates; where both matter, one worker for each (`--only`)."""
     settings = connected(data)
-    create_worker(settings).worker_main(worker_arguments(settings))
+    if only is Work.REFITS:
+        os.nice(YIELDS)
+    create_worker(settings).worker_main(worker_arguments(settings, only))

@@ -124,6 +124,11 @@ class JobRepository:
         query = select(Job).where(Job.board_id == board_id, Job.state == "queued").order_by(Job.created_at)
         return self._session.scalars(query.limit(1).with_for_update(key_share=True)).first()
 
+    def idle(self, board_id: int) -> bool:
+        """Whether no job of the board waits or is worked on, and the last one did not fail."""
+        query = select(Job.state).where(Job.board_id == board_id).order_by(Job.created_at.desc()).limit(1)
+        return self._session.scalars(query).first() in (None, "succeeded")
+
     def claim(self, board_id: int) -> list[Claim]:
         """Take up all open jobs of a board; the caller holds its refit lock, so that running ones are orphans."""
         statement = (

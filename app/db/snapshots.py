@@ -9,17 +9,27 @@ from uuid import UUID
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from app.db.models import Artifact, Score, Snapshot, Vote
+from app.db.models import Artifact, LiveState, Score, Snapshot, Vote
 
 KEPT = 2
 """Newest snapshots of a board that keep their artifacts: readers of the last but one are not cut off."""
 
 
 class Head(NamedTuple):
-    """What a reader has to know of a board before it can say that nothing changed."""
+    """What a reader has to know of a board before it can say that nothing changed.
+
+    Parameters
+    ----------
+    snapshot_id : the newest one.
+    version : of the live update that its scores have taken in, 0 without one.
+    pending : votes that these live scores have not taken in.
+    since : votes after the snapshot itself.
+    """
 
     snapshot_id: UUID | None
+    version: int
     pending: int
+    since: int
 
 
 class SnapshotRepository:
@@ -50,12 +60,21 @@ class SnapshotRepository:
         return self._session.scalars(query.limit(1)).first()
 
     def head(self, board_id: int) -> Head:
-        """The newest snapshot's id, and how many votes came after what it covers."""
-        query = select(Snapshot.id, Snapshot.watermark).where(Snapshot.board_id == board_id)
+        """The newest snapshot, and how many votes came after what it covers."""
+        query = select(Snapshot.id, Snapshot.watermark, LiveState).where(Snapshot.board_id == board_id)
+        query = query.outerjoin(LiveState, LiveState.snapshot_id == Snapshot.id)
         newest = self._session.execute(query.order_by(Snapshot.computed_at.desc()).limit(1)).one_or_none()
-        watermark = 0 if newest is None else newest.watermark
-        waiting = select(func.count()).where(Vote.board_id == board_id, Vote.id > watermark)
-        return Head(None if newest is None else newest.id, self._session.execute(waiting).scalar_one())
+        snapshot_id, watermark, live = newest or (None, 0, None)
+        if live is None:
+            waiting = self._after(board_id, watermark)
+            return Head(snapshot_id, 0, waiting, waiting)
+        beyond = self._after(board_id, live.votes)
+        waiting = live.seen - live.excluded - live.counted
+        return Head(snapshot_id, live.version, beyond + waiting, beyond + live.seen)
+
+    def _after(self, board_id: int, number: int) -> int:
+        query = select(func.count()).where(Vote.board_id == board_id, Vote.id > number)
+        return self._session.execute(query).scalar_one()
 
     def scores(self, snapshot_id: UUID, estimand: str, estimator: str, segment: str) -> list[Score]:
         """The stored rankings of one kind: on all pairs, and on the observed ones where these differ."""
@@ -81,3 +100,10 @@ class SnapshotRepository:
         """The bodies of a kind, by fold or part; none once they have gone."""
         query = select(Artifact.body).where(Artifact.snapshot_id == snapshot_id, Artifact.kind == kind)
         return list(self._session.scalars(query.order_by(Artifact.fold)))
+
+    def artifact(self, snapshot_id: UUID, kind: str, number: int) -> bytes:
+        """One of the bodies of a kind."""
+        query = select(Artifact.body).where(
+            Artifact.snapshot_id == snapshot_id, Artifact.kind == kind, Artifact.fold == number
+        )
+        return self._session.scalars(query).one()

@@ -20,6 +20,7 @@ from app.db.items import ItemRepository
 from app.db.jobs import JobRepository
 from app.db.judgements import JudgementRepository
 from app.db.keys import KeyRepository
+from app.db.live import LiveRepository
 from app.db.snapshots import SnapshotRepository
 from app.db.versions import VersionRepository
 from app.db.votes import VoteRepository
@@ -30,6 +31,10 @@ Announce = Callable[[int], None]
 """Tells whoever listens that a board has new votes."""
 
 ATTEMPTS = 8
+
+
+def _is_deadlock(error: OperationalError) -> bool:
+    return isinstance(error.orig, DeadlockDetected)
 
 
 def _to_nobody(_: int) -> None:
@@ -69,6 +74,7 @@ class UnitOfWork:
         self.gather = GatherRepository(session)
         self.jobs = JobRepository(session)
         self.snapshots = SnapshotRepository(session)
+        self.live = LiveRepository(session)
         self.versions = VersionRepository(session)
         return self
 
@@ -87,9 +93,25 @@ class UnitOfWork:
             except Collision:
                 continue
             except OperationalError as error:
-                if not isinstance(error.orig, DeadlockDetected):
+                if not _is_deadlock(error):
                     raise
         raise Unavailable("busy", "other writers keep changing the same rows")
+
+    def boldly(self, action: Callable[[bool], T], *, undone: type[Exception]) -> T:
+        """Run `action(False)`; where others came in between, or it has to take something back, all anew, carefully.
+
+        `action` is all of the transaction so far. Savepoints are for the second try: most transactions need none.
+        """
+        try:
+            return action(False)
+        except (Collision, undone):
+            pass
+        except OperationalError as error:
+            if not _is_deadlock(error):
+                raise
+        self._after_commit.clear()
+        self.session.rollback()
+        return action(True)
 
     def after_commit(self, action: Callable[[], None]) -> None:
         """Run `action` once the transaction is durable: messages never announce what may still be undone."""

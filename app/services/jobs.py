@@ -34,9 +34,14 @@ def find(work: UnitOfWork, caller: Caller, job_id: UUID) -> Job:
 
 
 def sweep(work: UnitOfWork, queue: Queue) -> None:
-    """Ask for the refits that are due, and wake workers for every board with open jobs that nobody works on."""
+    """Ask for the refits that are due, and wake workers for every board with open jobs that nobody works on.
+
+    And for every board with votes that its rankings have not taken in.
+    """
     for board_id in work.jobs.due(attempts=MOST_FAILURES):
         work.jobs.request(board_id)
     for board_id in work.jobs.lagging():
         work.after_commit(partial(queue.refit, board_id))
+    for board_id in work.live.lagging():
+        work.after_commit(partial(queue.live, board_id))
     work.commit()

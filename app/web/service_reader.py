@@ -79,7 +79,7 @@ class ServiceReader:
             def make() -> bytes:
                 return orjson.dumps(ranking(work, board, query, self._opener, snapshot_id=head.snapshot_id))
 
-            key = (board.id, board.updated_at, head.snapshot_id, query.key)
+            key = (board.id, board.updated_at, head.snapshot_id, head.version, query.key)
             body = self._rendered.get(key, make) if head.snapshot_id else make()
         answer = orjson.loads(body) | {"votes_pending": head.pending}
         return _labelled(answer, labels)

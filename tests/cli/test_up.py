@@ -29,7 +29,8 @@ def family(up: Up) -> dict[str, psutil.Process]:
     for child in psutil.Process(up.process.pid).children():
         words = child.cmdline()
         if "app.cli" in words:
-            found[words[words.index("app.cli") + 1]] = child
+            name, *more = words[words.index("app.cli") + 1 :]
+            found[f"{name}-{more[1]}" if name == "worker" else name] = child
     return found
 
 
@@ -51,7 +52,7 @@ def test_everything_that_is_killed_comes_back_and_a_stop_leaves_nothing(start_up
     up = start_up()
     assert f"http://localhost:{up.port}" in up.read_until("The board is at")[-1]
     until(lambda: healthy(up.url))
-    assert set(family(up)) == {"postgres", "valkey", "api", "worker", "beat"}
+    assert set(family(up)) == {"postgres", "valkey", "api", "worker-live", "worker-refits", "beat"}
     for name, process in family(up).items():
         process.kill()
         up.read_until(f"{name} runs again")

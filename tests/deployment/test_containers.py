@@ -14,7 +14,7 @@ from app.settings import DatabaseSettings, RedisSettings
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-OURS = ("migrate", "api", "worker", "beat")
+OURS = ("migrate", "api", "live", "worker", "beat")
 
 
 def test_every_service_is_there() -> None:

@@ -8,7 +8,7 @@ import logging
 import pytest
 from redis import Redis
 
-from app.queue import REFIT, SLOW, CeleryQueue, open_celery
+from app.queue import LIVE, QUICK, REFIT, SLOW, CeleryQueue, open_celery
 
 
 def test_a_refit_is_sent_to_the_slow_queue(redis_url: str) -> None:
@@ -17,6 +17,13 @@ def test_a_refit_is_sent_to_the_slow_queue(redis_url: str) -> None:
         message = json.loads(client.lpop(SLOW))
     assert message["headers"]["task"] == REFIT
     assert message["headers"]["argsrepr"] == "(7,)"
+
+
+def test_a_live_update_is_sent_to_the_quick_queue(redis_url: str) -> None:
+    CeleryQueue(open_celery(redis_url)).live(7)
+    with Redis.from_url(redis_url) as client:
+        message = json.loads(client.lpop(QUICK))
+    assert message["headers"]["task"] == LIVE
 
 
 def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from app.db.models import Snapshot
 from app.domain.boards import Board
+from app.services.rankings.found import Found
 from app.services.rankings.heading import about, heading, nothing
 from app.services.rankings.query import RankingQuery, unknown_anchor
 from app.services.rankings.standings import Standings
@@ -20,13 +21,14 @@ UNKNOWN: dict[str, Any] = dict.fromkeys(
 )
 
 
-def document(board: Board, query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any]:
+def document(board: Board, found: Found) -> dict[str, Any]:
     """Everything but the number of votes that wait."""
+    query, snapshot, standings = found.query, found.snapshot, found.standings
     rows = _rows(query, standings)
     return {
         **heading(board, query),
         **_view(query),
-        **about(query, snapshot, standings),
+        **about(query, snapshot, standings, found.live),
         "votes_to_flip": _flip(query, snapshot, standings),
         "rankings": rows,
         "retired": _retired(query, snapshot, standings),

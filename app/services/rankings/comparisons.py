@@ -64,7 +64,7 @@ def comparisons(
     found = find(work, board, query, opener, snapshot_id=snapshot_id)
     return {
         **heading(board, found.query),
-        **about(found.query, found.snapshot, found.standings),
+        **about(found.query, found.snapshot, found.standings, found.live),
         "equality": _equality(found.standings),
         "comparisons": _rows(found.query, found.standings, pick),
     }

@@ -11,6 +11,7 @@ import numpy as np
 from app.db.models import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
+from app.services.rankings.live import Live, with_live
 from app.services.rankings.opened import Opened, Opener, check_size, estimand_named
 from app.services.rankings.query import RankingQuery
 from app.services.rankings.segments import known_segment
@@ -32,11 +33,13 @@ class Found:
     query : what was asked, the segment by its one name.
     snapshot : which one answers.
     standings : scores and what is said of all items.
+    live : how much of it came in since the snapshot.
     """
 
     query: RankingQuery
     snapshot: Snapshot
     standings: Standings
+    live: Live
 
 
 def find(work: UnitOfWork, board: Board, query: RankingQuery, opener: Opener, *, snapshot_id: UUID) -> Found:
@@ -50,12 +53,21 @@ def find(work: UnitOfWork, board: Board, query: RankingQuery, opener: Opener, *,
     snapshot = work.snapshots.get(snapshot_id)
     query = replace(query, segment=known_segment(query.segment, snapshot, board.config))
     if query.windowed:
-        return Found(query, snapshot, _computed(work, board, query, opener, snapshot))
+        return _found(work, board, query, snapshot, _computed(work, board, query, opener, snapshot), stored=False)
     stored = work.snapshots.scores(snapshot.id, query.estimand, query.estimator, query.segment or "")
     standings = of_scores(stored, query.pairs)
-    if standings is None and _was_left_out(work, query, snapshot):
+    if standings is not None:
+        return _found(work, board, query, snapshot, standings, stored=True)
+    if _was_left_out(work, query, snapshot):
         standings = _computed(work, board, query, opener, snapshot)
-    return Found(query, snapshot, standings or _without(work, query, snapshot))
+    return _found(work, board, query, snapshot, standings or _without(work, query, snapshot), stored=False)
+
+
+def _found(
+    work: UnitOfWork, board: Board, query: RankingQuery, snapshot: Snapshot, standings: Standings, *, stored: bool
+) -> Found:
+    added, live = with_live(work, board, query, snapshot, standings, stored=stored)
+    return Found(query, snapshot, added, live)
 
 
 def _was_left_out(work: UnitOfWork, query: RankingQuery, snapshot: Snapshot) -> bool:

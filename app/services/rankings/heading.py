@@ -6,6 +6,7 @@ from typing import Any
 
 from app.db.models import Snapshot
 from app.domain.boards import Board
+from app.services.rankings.live import Live
 from app.services.rankings.query import RankingQuery
 from app.services.rankings.standings import Standings
 
@@ -33,27 +34,28 @@ def heading(board: Board, query: RankingQuery) -> dict[str, Any]:
     }
 
 
-def about(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any]:
-    """The snapshot that answers, and its counts."""
+def about(query: RankingQuery, snapshot: Snapshot, standings: Standings, live: Live) -> dict[str, Any]:
+    """The snapshot that answers, what came in since, and the counts of both."""
     return {
         "pairs": standings.pairs,
         "status": standings.status,
         "snapshot": str(snapshot.id),
         "spec": snapshot.spec,
         "computed_at": snapshot.computed_at,
-        "votes_through": snapshot.votes_through,
-        "votes": snapshot.summary["votes"] if query.whole else standings.votes,
+        "votes_through": live.votes_through,
+        "votes": snapshot.summary["votes"] + live.votes if query.whole else standings.votes,
         "votes_excluded": snapshot.summary["votes_excluded"],
         "rows": standings.n_rows,
         "rows_used": standings.rows_used,
         "contexts": standings.contexts,
         "propensity": snapshot.summary["propensity"],
+        "live": live.document(),
         "note": NOTES.get(query.estimator),
     }
 
 
 def nothing(spec: str) -> dict[str, Any]:
     """The same of a board without a snapshot."""
-    unknown = dict.fromkeys(("snapshot", "computed_at", "votes_through", "propensity", "note"))
+    unknown = dict.fromkeys(("snapshot", "computed_at", "votes_through", "propensity", "live", "note"))
     counts = {"votes": 0, "votes_excluded": {}, "rows": 0, "rows_used": 0, "contexts": 0}
     return {"status": "pending", "spec": spec, **unknown, **counts}

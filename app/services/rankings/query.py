@@ -17,6 +17,8 @@ Pairs = Literal["auto", "all", "observed"]
 Scale = Literal["natural", "elo"]
 
 ESTIMATORS = get_args(Estimator)
+LIVE_ESTIMATORS = ("debiased", "plugin")
+"""Estimators that are sums over rows."""
 PAIRS = get_args(Pairs)
 SCALES = get_args(Scale)
 INTERVALS = get_args(IntervalKind)
@@ -52,6 +54,11 @@ class RankingQuery:
     @property
     def windowed(self) -> bool:
         return self.since is not None or self.until is not None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether votes since the last refit are in the answer."""
+        return self.estimator in LIVE_ESTIMATORS and not self.windowed
 
     @property
     def whole(self) -> bool:

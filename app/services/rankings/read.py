@@ -29,4 +29,4 @@ def ranking(
     if snapshot_id is None:
         return pending(board, query, spec_hash(board.config))
     found = find(work, board, query, opener, snapshot_id=snapshot_id)
-    return document(board, found.query, found.snapshot, found.standings)
+    return document(board, found)

@@ -48,7 +48,7 @@ def top(
         raise refusal("k", "the board has fewer items", f"a whole number from 1 to {items}", size)
     return {
         **heading(board, found.query),
-        **about(found.query, found.snapshot, found.standings),
+        **about(found.query, found.snapshot, found.standings, found.live),
         "k": size,
         **_sets(found.query, found.standings, size),
     }

@@ -14,6 +14,7 @@ from app.services.refit.choosing import choose
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
+from app.services.refit.frozen import freeze, refits_only
 from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
 from app.services.refit.parts import Ask, Fits, asked
@@ -44,6 +45,7 @@ class Result:
     summary : counts and checks, in JSON's terms.
     diagnostics : what the rankings rest on, in JSON's terms.
     plan : which pairs to label next; None where nothing is known.
+    frozen : what later votes are scored with, as artifacts; none where they wait for the next refit.
     """
 
     stored: Stored
@@ -54,6 +56,7 @@ class Result:
     summary: dict[str, Any]
     diagnostics: dict[str, Any]
     plan: Plan | None
+    frozen: tuple[bytes, ...] = ()
 
 
 def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Progress = lambda _: None) -> Result:
@@ -91,6 +94,8 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         found, plan, flips = pairwise(), ask("plan", tables, cost), ask("flips", tables)
         diagnostics = ask("diagnostics", tables, found)
         made = {name: part() for name, part in (("plan", plan), ("flips", flips), ("diagnostics", diagnostics))}
+    waits = refits_only(inputs, frame, tables)
+    frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, tables))
     summary = {
         **_counts(inputs, frame),
         "propensity": frame.kind,
@@ -101,9 +106,10 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         **_judges(inputs.judges),
         "segments": chosen.levels,
         "segments_left_out": chosen.left_out,
+        "refits_only": waits,
         "votes_to_flip": made["flips"],
     }
-    return Result(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"])
+    return Result(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"], frozen)
 
 
 def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:

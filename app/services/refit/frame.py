@@ -14,7 +14,8 @@ from app.services.refit.inputs import Inputs
 from app.services.refit.population import Population, Unit, populate
 from app.services.refit.response import answered_by_now, without_too_young
 from app.stats.debias.clusters import Clustering
-from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, assign_folds, mix
+from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, Spread, assign_folds, mix
+from app.stats.debias.live import Nuisances
 from app.stats.debias.propensity import (
     Exposure,
     KeptRates,
@@ -49,7 +50,7 @@ class Frame:
     context_id : (n,) database id of the row's context, 0 where there is none.
     vote_id : (m,) database id of each vote.
     kind : whether propensities are logged, frequencies of the rows at hand, or learned from the covariates.
-    fold_rule : what the folds were made of.
+    fold_rule, spread : what the folds were made of, and how.
     n_folds : V.
     clustering : of the variance.
     """
@@ -68,6 +69,7 @@ class Frame:
     vote_id: Ints
     kind: PropensityKind
     fold_rule: FoldRule
+    spread: Spread
     n_folds: int
     clustering: Clustering
 
@@ -93,6 +95,18 @@ class Frame:
         shares: Floats = self._frequencies(chosen, exposure) * self._share(chosen, exposure)
         return shares
 
+    def nuisances(self, rows: Bools | None = None) -> Nuisances:
+        """What the view's propensities are made of, for votes that come later."""
+        chosen = np.ones(self.sample.n_rows, dtype=np.bool_) if rows is None else rows
+        exposure, unit = self.exposure.take(chosen), self.clustering.unit
+        staying = self.labels_lasting & (chosen[self.labels.row] if unit == "context" else True)
+        return Nuisances(
+            self._frequencies(chosen, exposure) if self.kind == "estimated" else None,
+            self._rates(staying if unit == "context" else ~self.labels_lasting),
+            self._share(chosen, exposure),
+            unit,
+        )
+
     def _used(self, rows: Bools, exposure: Exposure, share: Floats) -> Floats:
         votes = self.sample.votes
         used = used_propensities(self._given(rows, exposure), share, left=votes.left, right=votes.right)
@@ -116,10 +130,13 @@ class Frame:
 
     def _kept(self, chosen: Bools, unit: Unit) -> Floats:
         """(m,) logged propensities after exclusions, at the rates of some labels (l,)."""
-        votes, labels = self.sample.votes, self.labels
-        chosen_labels = Labels(labels.row[chosen], labels.left[chosen], labels.right[chosen])
-        rates = KeptRates.of(chosen_labels, self.held[chosen], self.sample.n_items)
+        votes, rates = self.sample.votes, self._rates(chosen)
         return corrected_for_exclusions(votes.propensity, rates, left=votes.left, right=votes.right, unit=unit)
+
+    def _rates(self, chosen: Bools) -> KeptRates:
+        labels = self.labels
+        chosen_labels = Labels(labels.row[chosen], labels.left[chosen], labels.right[chosen])
+        return KeptRates.of(chosen_labels, self.held[chosen], self.sample.n_items)
 
     def _share(self, rows: Bools, exposure: Exposure) -> Floats:
         """(K, K) share of the rows that could show both items."""
@@ -154,9 +171,7 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
     folds = _folds(population, config)
     kind = _propensity_kind(population, config)
     among = np.cumsum(inputs.roster.active) - 1
-    playing = inputs.roster.active[population.votes.left] & inputs.roster.active[population.votes.right]
-    votes = _votes(population, kind, inputs)
-    votes = replace(votes, left=among[votes.left], right=among[votes.right]).take(playing)
+    votes, playing = among_active(_votes(population, kind, inputs), inputs.roster.active)
     number = np.cumsum(playing) - 1
     before = population.labels
     heard = inputs.roster.active[before.left] & inputs.roster.active[before.right]
@@ -182,21 +197,28 @@ def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
         vote_id=population.votes.ids[playing],
         kind=kind,
         fold_rule=folds.rule,
+        spread=folds.spread,
         n_folds=config.folds,
         clustering=Clustering(config.cluster, config.unit, config.population == "fixed"),
     )
+
+
+def among_active(votes: Votes, active: Bools) -> tuple[Votes, Bools]:
+    """The votes on two active items, numbered among these, and which of the votes (m,) they are."""
+    among, playing = np.cumsum(active) - 1, active[votes.left] & active[votes.right]
+    return replace(votes, left=among[votes.left], right=among[votes.right]).take(playing), playing
 
 
 def _folds(population: Population, config: BoardConfig) -> Folds:
     rows = population.rows
     labelled = np.zeros(len(rows), dtype=np.bool_)
     labelled[population.row] = True
-    voter = _row_voters(population) if config.unit == "battle" else None
+    voter = row_voters(population) if config.unit == "battle" else None
     content = RowContent(rows.context_hash, rows.offer_hash, labelled, voter)
     return assign_folds(content, config.folds, by=config.cluster)
 
 
-def _row_voters(population: Population) -> Hashes:
+def row_voters(population: Population) -> Hashes:
     """Hash of each row's voter, of the offer where it is anonymous."""
     voter = population.rows.offer_hash.copy()
     named = population.votes.voter != 0

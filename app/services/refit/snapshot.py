@@ -16,6 +16,7 @@ from app.db.models import Artifact, Score, Snapshot
 from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
 from app.services.refit.fit import Result
+from app.services.refit.frozen import LIVE
 from app.services.refit.policy import pack_plan
 from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
@@ -186,6 +187,7 @@ def _artifacts(snapshot_id: UUID, result: Result) -> Iterator[Artifact]:
         MODEL: [model.to_bytes() for model in result.models.models],
         PAYOFFS: storage.parts(storage.pack_payoffs(result.payoffs)),
         DIAGNOSTICS: storage.parts(orjson.dumps(result.diagnostics)),
+        LIVE: list(result.frozen),
         POLICY: [] if result.plan is None else storage.parts(pack_plan(result.plan)),
     }
     for kind, pieces in bodies.items():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from app.services.refit.frame import Frame
 from app.services.refit.payoffs import Payoffs
 from app.stats.debias.clusters import Clustering
+from app.stats.debias.folds import Spread
 from app.stats.debias.propensity import Exposure, Labels
 from app.stats.types import Covariates, Floats, Ints, Rule, Sample, Votes
 
@@ -48,6 +49,7 @@ def pack_stored(stored: Stored) -> bytes:
         "kind": frame.kind,
         "fold_rule": frame.fold_rule,
         "n_folds": frame.n_folds,
+        "few_units": frame.spread.few.tolist(),
         "clustering": [frame.clustering.by, frame.clustering.unit, frame.clustering.fixed],
         "levels": stored.levels,
         "designed": frame.designed,
@@ -100,6 +102,7 @@ def unpack_stored(body: bytes) -> Stored:
         kind=header["kind"],
         fold_rule=header["fold_rule"],
         n_folds=header["n_folds"],
+        spread=Spread(header["n_folds"], np.array(header.get("few_units", []), dtype=np.uint64)),
         clustering=Clustering(*header["clustering"]),
     )
     return Stored(frame, Covariates(arrays["x"], _margins(arrays.get("margins"), len(items))), header["levels"])

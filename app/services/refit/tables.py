@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from app.services.refit.population import distinct
 from app.stats.classical import count_cells
 from app.stats.debias.clusters import Clustering
-from app.stats.debias.one_step import effective_votes
+from app.stats.debias.one_step import effective, weight_sums
 from app.stats.types import Bools, Floats, Ints, Sample
 
 ItemStatus = Literal["ok", "few_votes", "extrapolated", "separated", "disconnected"]
@@ -81,6 +81,45 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """What votes come to, item by item (arrays of length K): counts of disjoint sets of votes add.
+
+    Parameters
+    ----------
+    votes : of the item against items that can be drawn.
+    weight, square : Σw and Σw², w what a vote weighs.
+    won, lost : credits.
+    """
+
+    votes: Ints
+    weight: Floats
+    square: Floats
+    won: Floats
+    lost: Floats
+
+    @classmethod
+    def of(cls, sample: Sample) -> Counts:
+        """Count a sample."""
+        counts = count_cells(sample.votes, sample.n_items, sample.rule.n_categories)
+        first, second = counts @ sample.rule.first, counts @ sample.rule.second
+        total = counts.sum(axis=(1, 2)) + counts.sum(axis=(0, 2))
+        weight, square = weight_sums(sample.votes, sample.n_items)
+        return cls(
+            total.astype(np.int64),
+            weight,
+            square,
+            first.sum(axis=1) + second.sum(axis=0),
+            second.sum(axis=1) + first.sum(axis=0),
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, each.name) - getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True)
 class Tally:
     """Counts of a sample that every ranking of it shares.
 
@@ -105,18 +144,21 @@ class Tally:
     @classmethod
     def of(cls, sample: Sample, *, consistent: bool, clustering: Clustering) -> Tally:
         """Count a sample."""
-        counts = count_cells(sample.votes, sample.n_items, sample.rule.n_categories)
-        first, second = counts @ sample.rule.first, counts @ sample.rule.second
-        won, lost = first.sum(axis=1) + second.sum(axis=0), second.sum(axis=1) + first.sum(axis=0)
-        total = counts.sum(axis=(1, 2)) + counts.sum(axis=(0, 2))
+        clusters, contexts = clustering.least(sample), distinct(sample.context)
+        prompts = not clustering.fixed
+        return cls.made(Counts.of(sample), contexts, clusters=clusters, consistent=consistent, prompts=prompts)
+
+    @classmethod
+    def made(cls, counts: Counts, contexts: int, *, clusters: int, consistent: bool, prompts: bool) -> Tally:
+        """What counts say."""
         return cls(
-            votes=total.astype(np.int64),
-            effective_votes=effective_votes(sample.votes, sample.n_items),
-            separated=(won + lost > 0) & ((won == 0) | (lost == 0)),
-            contexts=distinct(sample.context),
+            votes=counts.votes,
+            effective_votes=effective(counts.weight, counts.square),
+            separated=(counts.won + counts.lost > 0) & ((counts.won == 0) | (counts.lost == 0)),
+            contexts=contexts,
             consistent=consistent,
-            prompts=not clustering.fixed,
-            clusters=clustering.least(sample),
+            prompts=prompts,
+            clusters=clusters,
         )
 
     def covariance(self, covariance: Floats | None) -> Floats | None:

@@ -39,11 +39,40 @@ class RowContent:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Where units go: by their hash modulo V; labelled ones in turn by rank of hash where there are few of them.
+
+    Parameters
+    ----------
+    n_folds : V.
+    few : sorted hashes of the labelled units where they are few, else none.
+    """
+
+    n_folds: int
+    few: Hashes
+
+    @classmethod
+    def of(cls, labelled: Hashes, n_folds: int) -> Spread:
+        """The spread of a board whose labelled rows have these units."""
+        few = _distinct(labelled)
+        return cls(n_folds, few if few.size < UNITS_PER_FOLD * n_folds else few[:0])
+
+    def fold(self, unit: Hashes) -> Ints:
+        """(n,) the fold of each unit, of ones that come later too."""
+        fold = (unit % np.uint64(self.n_folds)).astype(np.int64)
+        if not self.few.size:
+            return fold
+        place = np.minimum(np.searchsorted(self.few, unit), self.few.size - 1)
+        return np.where(self.few[place] == unit, place % self.n_folds, fold)
+
+
+@dataclass(frozen=True, slots=True)
 class Folds:
-    """The fold (n,) of each row in 0 .. V-1, and what decided it."""
+    """The fold (n,) of each row in 0 .. V-1, what decided it, and how."""
 
     fold: Ints
     rule: FoldRule
+    spread: Spread
 
 
 def content_hash(values: Sequence[str]) -> Hashes:
@@ -102,8 +131,8 @@ def assign_folds(content: RowContent, n_folds: int, *, by: ClusterBy) -> Folds:
     """
     for rule, unit in _candidates(content, n_folds, by):
         if _distinct(unit[content.labelled]).size > 1:
-            return Folds(_spread(unit, content.labelled, n_folds), rule)
-    return Folds(_spread(content.offer, content.labelled, n_folds), "offer")
+            return _folds(unit, content.labelled, n_folds, rule)
+    return _folds(content.offer, content.labelled, n_folds, "offer")
 
 
 def _candidates(content: RowContent, n_folds: int, by: ClusterBy) -> list[tuple[FoldRule, Hashes]]:
@@ -117,15 +146,9 @@ def _candidates(content: RowContent, n_folds: int, by: ClusterBy) -> list[tuple[
     return candidates
 
 
-def _spread(unit: Hashes, labelled: Bools, n_folds: int) -> Ints:
-    """Hash modulo V; labelled units in turn by rank of hash where there are few of them."""
-    fold = (unit % np.uint64(n_folds)).astype(np.int64)
-    few = _distinct(unit[labelled])
-    if few.size < UNITS_PER_FOLD * n_folds:
-        place = np.minimum(np.searchsorted(few, unit), max(few.size - 1, 0))
-        known = few[place] == unit if few.size else np.zeros(unit.shape, dtype=np.bool_)
-        fold = np.where(known, place % n_folds, fold)
-    return fold
+def _folds(unit: Hashes, labelled: Bools, n_folds: int, rule: FoldRule) -> Folds:
+    spread = Spread.of(unit[labelled], n_folds)
+    return Folds(spread.fold(unit), rule, spread)
 
 
 def _distinct(hashes: Hashes) -> Hashes:

@@ -30,6 +30,15 @@ class Moments:
         """The moments of rows psi (n, d)."""
         return cls(psi.shape[0], psi.sum(axis=0), psi.T @ psi)
 
+    @classmethod
+    def behind(cls, estimate: Estimate) -> Moments:
+        """The moments whose estimate this is: rows that it was made of need not be seen again.
+
+        Of a clustered covariance they are those of rows, each on its own, that scatter as the clusters do.
+        """
+        n, mean = estimate.n_rows, estimate.value
+        return cls(n, n * mean, n**2 * estimate.covariance + n * np.outer(mean, mean))
+
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.n + other.n, self.total + other.total, self.square + other.square)
 

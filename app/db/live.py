@@ -1,0 +1,92 @@
+"""Live states: how far votes have come into the rankings since a refit, and the sums that they left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from sqlalchemy import select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.db.models import LiveState, LiveSum
+
+LAGGING = text("""
+SELECT boards.id
+FROM boards
+CROSS JOIN LATERAL (
+    SELECT id, watermark, summary FROM snapshots WHERE board_id = boards.id ORDER BY computed_at DESC LIMIT 1
+) AS newest
+LEFT JOIN live_states ON snapshot_id = newest.id
+WHERE deleted_at IS NULL
+    AND summary ? 'refits_only' AND summary ->> 'refits_only' IS NULL
+    AND (
+        EXISTS (
+            SELECT FROM votes
+            WHERE votes.board_id = boards.id AND votes.id > coalesce(live_states.votes, newest.watermark)
+        )
+        OR EXISTS (
+            SELECT FROM exclusions
+            WHERE exclusions.board_id = boards.id
+                AND coalesce(lifted_at, created_at) > greatest((summary ->> 'gathered_at')::timestamptz, updated_at)
+        )
+    )
+ORDER BY boards.id
+""")
+"""Boards with votes or rules that no update has seen."""
+
+RULES_CHANGED = text("""
+SELECT EXISTS (
+    SELECT FROM exclusions
+    WHERE board_id = :board AND reason <> 'superseded' AND (id > :rules OR lifted_at > :since)
+)
+""")
+REVISED = text("SELECT id FROM votes WHERE id = ANY(:ids) AND (revision > 0 OR assignment_id IS NOT NULL)")
+
+
+class LiveRepository:
+    """Live states of all boards."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, snapshot_id: UUID) -> LiveState | None:
+        """What came after a snapshot; None where nothing was looked at."""
+        return self._session.get(LiveState, snapshot_id)
+
+    def held(self, start: LiveState) -> LiveState:
+        """The state of a snapshot, `start` where it has none; nobody else changes it before this transaction ends."""
+        fields = {name: value for name, value in vars(start).items() if not name.startswith("_")}
+        self._session.execute(insert(LiveState).values(fields).on_conflict_do_nothing())
+        query = select(LiveState).where(LiveState.snapshot_id == start.snapshot_id)
+        return self._session.scalars(query.with_for_update().execution_options(populate_existing=True)).one()
+
+    def sums(self, snapshot_id: UUID, segments: Iterable[str]) -> dict[str, bytes]:
+        """The sums of these segments, of those that have any."""
+        query = select(LiveSum.segment, LiveSum.body)
+        query = query.where(LiveSum.snapshot_id == snapshot_id, LiveSum.segment.in_(list(segments)))
+        return {row[0]: row[1] for row in self._session.execute(query)}
+
+    def store(self, snapshot_id: UUID, sums: Mapping[str, bytes]) -> None:
+        """Put these sums in the place of those of before."""
+        if not sums:
+            return
+        rows = [{"snapshot_id": snapshot_id, "segment": name, "body": body} for name, body in sums.items()]
+        statement = insert(LiveSum)
+        keys = ("snapshot_id", "segment")
+        self._session.execute(
+            statement.on_conflict_do_update(index_elements=keys, set_={"body": statement.excluded.body}), rows
+        )
+
+    def revised(self, votes: Iterable[int]) -> set[int]:
+        """Those of the votes that replace another one, or answer a draw."""
+        return set(self._session.scalars(REVISED, {"ids": list(votes)}))
+
+    def rules_changed(self, board_id: int, *, rules: int, since: object) -> bool:
+        """Whether rules about votes came or went: other ones than up to this number, as they stood then."""
+        values = {"board": board_id, "rules": rules, "since": since}
+        return bool(self._session.execute(RULES_CHANGED, values).scalar_one())
+
+    def lagging(self) -> list[int]:
+        """Boards with votes or rules that no update has seen."""
+        return list(self._session.scalars(LAGGING))

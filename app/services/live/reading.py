@@ -1,0 +1,190 @@
+"""Read what came in between two marks: the rows that it touches, as they were and as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.db.gather import Columns, Marks
+from app.db.models import Snapshot
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.services.refit.frozen import FrozenBoard
+from app.services.refit.gathering import context_table, offer_table, roster_of, vote_table
+from app.services.refit.inputs import Inputs, OfferTable, Roster
+from app.stats.types import Bools, Ints
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a refit read.
+
+    Parameters
+    ----------
+    marks : up to where.
+    as_of : when rules about votes stood as they did.
+    """
+
+    marks: Marks
+    as_of: datetime
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Basis:
+        """Of a snapshot."""
+        marks = snapshot.summary["marks"]
+        moment = datetime.fromisoformat(marks["moment"])
+        return cls(
+            Marks(snapshot.watermark, marks["offers"], marks["rules"], moment),
+            datetime.fromisoformat(snapshot.summary["gathered_at"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The rows that new votes and offers touch.
+
+    Parameters
+    ----------
+    before, now : inputs of these rows alone; `before` is None where all are new.
+    refitted : contexts whose rows the refit had; none on battle boards.
+    known : contexts that an earlier row is of.
+    newcomers : (items,) of the roster, those that can be drawn and were unknown to the refit.
+    seen, excluded : new votes read, and how many of them rules take out.
+    """
+
+    before: Inputs | None
+    now: Inputs
+    refitted: Ints
+    known: Ints
+    newcomers: Bools
+    seen: int
+    excluded: int
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads one board against one refit.
+
+    Parameters
+    ----------
+    work : the transaction.
+    board, frozen, basis : the board and what the refit left.
+    """
+
+    work: UnitOfWork
+    board: Board
+    frozen: FrozenBoard
+    basis: Basis
+
+    def touched(self, before: Marks, now: Marks) -> Touched:
+        """What came in after `before`, up to `now`."""
+        fresh = self.work.gather.votes(self.board.id, now.votes, after=before.votes)
+        return self._battles(fresh, before) if self.frozen.unit == "battle" else self._contexts(fresh, before, now)
+
+    def _battles(self, fresh: Columns, before: Marks) -> Touched:
+        """Every vote is a row of its own."""
+        excluded = self._excluded(fresh)
+        inputs, newcomers = self._inputs(_take(fresh, ~self._unfit(fresh)), excluded)
+        contexts = inputs.contexts.ids[1:]
+        known = np.unique(self.work.gather.votes_of_contexts(self.board.id, contexts, before.votes)["context"])
+        return Touched(None, inputs, _nothing(), known, newcomers, int(fresh["ids"].size), len(excluded))
+
+    def _contexts(self, fresh: Columns, before: Marks, now: Marks) -> Touched:
+        """A vote changes the row of its context, and so does an offer without one."""
+        gather, board_id = self.work.gather, self.board.id
+        touched = np.union1d(fresh["context"][fresh["context"] > 0], gather.offered_between(board_id, before, now))
+        others = gather.votes_of_contexts(board_id, touched, now.votes)
+        alone = _take(fresh, fresh["context"] == 0)
+        columns = _sorted({name: np.concatenate([others[name], alone[name]]) for name in others})
+        excluded = self._excluded(columns)
+        unfit = self._first_unfit(columns, touched)
+        whole, newcomers = self._inputs(columns, excluded, contexts=touched)
+        refitted = self._refitted(columns, touched)
+        old, new = (self._at(whole, marks, unfit, refitted=refitted) for marks in (before, now))
+        late = int(np.isin(fresh["ids"], list(excluded)).sum())
+        return Touched(old, new, refitted, refitted, newcomers, int(fresh["ids"].size), late)
+
+    def _at(self, whole: Inputs, marks: Marks, unfit: Ints, *, refitted: Ints) -> Inputs:
+        """The rows at a mark; votes from the first unfit one of their context on wait for the refit.
+
+        A context without a row at the refit waits whole where its first vote does: it is no context without a vote.
+        """
+        contexts, votes = whole.contexts, whole.votes
+        place = np.searchsorted(contexts.ids, votes.context)
+        votes = votes.take((votes.ids <= marks.votes) & ((votes.ids < unfit[place]) | (votes.context == 0)))
+        offered = self.work.gather.offered_by(contexts.ids[1:], marks.moment)
+        waiting = (unfit <= marks.votes) & ~np.isin(contexts.ids, refitted)
+        there = np.isin(contexts.ids, votes.context) | (np.isin(contexts.ids, offered) & ~waiting)
+        there[0] = True
+        kept = contexts.take(there)
+        offers = whole.offers.take((whole.offers.ids <= marks.offers) & np.isin(whole.offers.context, kept.ids))
+        return replace(whole, votes=votes, contexts=kept, offers=offers)
+
+    def _refitted(self, columns: Columns, touched: Ints) -> Ints:
+        voted = columns["context"][columns["ids"] <= self.basis.marks.votes]
+        return np.union1d(voted[voted > 0], self.work.gather.offered_by(touched, self.basis.marks.moment))
+
+    def _first_unfit(self, columns: Columns, touched: Ints) -> Ints:
+        """(contexts + 1,) number of the first vote since the refit that cannot be scored, by context after none."""
+        first = np.full(touched.size + 1, NEVER)
+        unfit = self._unfit(columns) & (columns["context"] > 0)
+        np.minimum.at(first, np.searchsorted(touched, columns["context"][unfit]) + 1, columns["ids"][unfit])
+        return first
+
+    def _unfit(self, columns: Columns) -> Bools:
+        """(m,) votes since the refit that take another one's place, answer a draw or lack what the others have."""
+        since = columns["ids"] > self.basis.marks.votes
+        unfit = np.isin(columns["ids"], list(self.work.live.revised(columns["ids"][since].tolist())))
+        if self.frozen.kind == "logged":
+            unfit |= ~np.isfinite(columns["propensity"])
+        return unfit & since
+
+    def _excluded(self, columns: Columns) -> dict[int, str]:
+        rules, as_of = self.basis.marks.rules, self.basis.as_of
+        return self.work.gather.excluded_among(self.board.id, columns["ids"], rules=rules, as_of=as_of)
+
+    def _inputs(
+        self, columns: Columns, excluded: dict[int, str], *, contexts: Ints | None = None
+    ) -> tuple[Inputs, Bools]:
+        """Inputs of these votes, with the refit's items as the active ones; and which items are new since."""
+        gather, board_id = self.work.gather, self.board.id
+        roster, newcomers = self._roster()
+        there = set(columns["ids"].tolist())
+        known = {number: reason for number, reason in excluded.items() if number in there}
+        votes, reasons = vote_table(columns, known, roster)
+        asked = np.unique(votes.context) if contexts is None else contexts
+        table = context_table(gather.contexts(board_id, asked, offered=None), self.board.config)
+        offers = _no_offers() if contexts is None else offer_table(self._offers(contexts))
+        return Inputs(votes, reasons, table, offers, roster), newcomers
+
+    def _offers(self, contexts: Ints) -> Columns:
+        return self.work.gather.offers_of_contexts(self.board.id, contexts, int(NEVER))
+
+    def _roster(self) -> tuple[Roster, Bools]:
+        roster = roster_of(self.work.gather, self.board.id)
+        scored = np.isin(roster.names, self.frozen.items)
+        return replace(roster, active=scored), roster.active & ~scored
+
+
+def _take(columns: Columns, index: Bools) -> Columns:
+    return {name: values[index] for name, values in columns.items()}
+
+
+def _sorted(columns: Columns) -> Columns:
+    order: NDArray[Any] = np.argsort(columns["ids"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}
+
+
+def _nothing() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _no_offers() -> OfferTable:
+    nothing = _nothing()
+    return OfferTable(nothing, nothing, nothing, nothing, np.zeros(0, dtype=np.bool_))

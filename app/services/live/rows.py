@@ -1,0 +1,94 @@
+"""Rows of the estimator from what was read of them, as a refit would make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.services.live.reading import Touched
+from app.services.refit.frame import among_active, row_voters
+from app.services.refit.frozen import FrozenBoard
+from app.services.refit.inputs import Inputs
+from app.services.refit.population import Population, populate
+from app.stats.debias.folds import Hashes
+from app.stats.debias.segments import segment
+from app.stats.types import Bools, Ints, Sample, Votes
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRows:
+    """Rows at one mark.
+
+    Parameters
+    ----------
+    sample : with propensities as they were logged.
+    refitted : (n,) rows that the refit had.
+    fresh : (n,) rows that are the first of their context.
+    counted : votes on them, those on items unknown to the refit included.
+    newcomers : votes of items that the refit did not know.
+    """
+
+    sample: Sample
+    refitted: Bools
+    fresh: Bools
+    counted: int
+    newcomers: dict[str, int]
+
+    def take(self, rows: Bools) -> LiveRows:
+        """The rows of a mask (n,), with the counts of all."""
+        votes = self.sample.votes
+        part = segment(self.sample, rows, propensity=votes.propensity)
+        return replace(self, sample=part, refitted=self.refitted[rows], fresh=self.fresh[rows])
+
+
+def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows:
+    """The rows of some inputs.
+
+    A row offered before every item could be drawn has its place in the next refit, unless the last one had it.
+    """
+    population = populate(inputs, frozen.unit)
+    rows, active = population.rows, inputs.roster.active
+    refitted = np.isin(rows.context_id, touched.refitted) & (rows.context_id > 0)
+    votes, _ = among_active(_votes(population, frozen), active)
+    sample = Sample(
+        n_items=len(frozen.items),
+        rule=frozen.rule,
+        votes=votes,
+        context=rows.context,
+        fold=frozen.spread.fold(_units(population, frozen)),
+        pattern=rows.pattern,
+    )
+    kept = refitted | (rows.time >= frozen.since)
+    shown = kept[population.row]
+    new = _newcomers(population, touched, inputs.roster.names, shown=shown)
+    fresh = _first(rows.context) & ~np.isin(rows.context_id, touched.known[touched.known > 0])
+    return LiveRows(sample, refitted, fresh, int(shown.sum()), new).take(kept)
+
+
+def _units(population: Population, frozen: FrozenBoard) -> Hashes:
+    match frozen.fold_rule:
+        case "context":
+            return population.rows.context_hash
+        case "offer":
+            return population.rows.offer_hash
+        case "voter":
+            return row_voters(population)
+
+
+def _votes(population: Population, frozen: FrozenBoard) -> Votes:
+    votes = population.votes
+    pi = votes.propensity if frozen.kind == "logged" else np.ones(len(votes))
+    return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)
+
+
+def _newcomers(population: Population, touched: Touched, names: tuple[str, ...], *, shown: Bools) -> dict[str, int]:
+    sides = np.concatenate([population.votes.left[shown], population.votes.right[shown]])
+    count = np.bincount(sides, minlength=len(names))
+    return {names[at]: int(count[at]) for at in np.flatnonzero(touched.newcomers).tolist() if count[at]}
+
+
+def _first(label: Ints) -> Bools:
+    first = np.zeros(label.size, dtype=np.bool_)
+    first[np.unique(label, return_index=True)[1]] = True
+    return first

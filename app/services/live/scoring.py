@@ -1,0 +1,143 @@
+"""Score live rows with a refit's models, segment by segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from app.db.models import Snapshot
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.learners import Featuriser, load_model
+from app.services.live.rows import LiveRows
+from app.services.live.sums import SegmentSums
+from app.services.refit.fitting import FoldModels
+from app.services.refit.frozen import LIVE, FrozenBoard, FrozenSegment, unfreeze_board, unfreeze_segment
+from app.services.refit.scoring import estimands_of
+from app.services.refit.segments import joined
+from app.services.refit.snapshot import FEATURISER, MODEL
+from app.services.refit.tables import Counts
+from app.stats.debias.live import live_sums
+from app.stats.debias.one_step import Target
+from app.stats.gars import Estimand
+from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample
+
+NUMBERS = 8_000_000
+"""Chances (cells, K, K, C) held at a time."""
+
+Documents = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """A refit's models and tables; segments are read when a row is first in one.
+
+    Parameters
+    ----------
+    board : what all segments share.
+    models, featuriser : as they were fitted.
+    estimands : by name.
+    levels : names of the features that segments are made of.
+    segments : the ones read so far.
+    """
+
+    board: FrozenBoard
+    models: tuple[OutcomeModel, ...]
+    featuriser: Featuriser | None
+    estimands: Mapping[str, Estimand]
+    levels: tuple[str, ...]
+    segments: dict[str, FrozenSegment] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, work: UnitOfWork, board: Board, snapshot: Snapshot) -> Refitted:
+        """Read them of a snapshot."""
+        first = work.snapshots.artifact(snapshot.id, LIVE, 0)
+        bodies = work.snapshots.artifacts(snapshot.id, FEATURISER)
+        return cls(
+            unfreeze_board(first),
+            tuple(load_model(body) for body in work.snapshots.artifacts(snapshot.id, MODEL)),
+            Featuriser.from_bytes(bodies[0]) if bodies else None,
+            {each.name: each for each in estimands_of(board.config)},
+            tuple(board.config.segments),
+            {"": unfreeze_segment(first)},
+        )
+
+    def segment(self, work: UnitOfWork, snapshot: Snapshot, name: str) -> FrozenSegment:
+        """One segment."""
+        if name not in self.segments:
+            number = 1 + self.board.segments.index(name)
+            self.segments[name] = unfreeze_segment(work.snapshots.artifact(snapshot.id, LIVE, number))
+        return self.segments[name]
+
+    def covariates(self, documents: Documents) -> Covariates:
+        """Of feature documents, those of levels unknown to the refit among them."""
+        if self.featuriser is None:
+            return Covariates(np.zeros((len(documents), 0)))
+        return Covariates(self.featuriser.transform(documents))
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows whose chances have room."""
+        return max(NUMBERS // (len(self.board.items) ** 2 * self.board.rule.n_categories), 16)
+
+
+def scored(
+    refitted: Refitted, work: UnitOfWork, snapshot: Snapshot, *, rows: LiveRows, documents: Documents
+) -> dict[str, SegmentSums]:
+    """Sums of some rows, by segment; '' is the whole board."""
+    models = FoldModels(refitted.models, refitted.covariates(documents))
+    names = [list(_segments_of(document, refitted)) for document in documents]
+    total: dict[str, SegmentSums] = {}
+    for part in _portions(rows, refitted.rows_at_once):
+        mu = _Tabulated.of(models, part.sample)
+        for name in sorted({each for at in np.unique(part.sample.pattern).tolist() for each in names[at]}):
+            inside = np.array([name in each for each in names])[part.sample.pattern]
+            frozen = refitted.segment(work, snapshot, name)
+            sums = _of_segment(refitted, frozen, part.take(inside), mu)
+            total[name] = total[name] + sums if name in total else sums
+    return total
+
+
+def _of_segment(refitted: Refitted, frozen: FrozenSegment, rows: LiveRows, mu: _Tabulated) -> SegmentSums:
+    sample = frozen.nuisances.view(rows.sample, refitted=rows.refitted)
+    targets = {key: Target(refitted.estimands[key[0]], frozen.graph(key[1])) for key in frozen.scores}
+    return SegmentSums({**live_sums(sample, mu, targets)}, Counts.of(sample), int(rows.fresh.sum()))
+
+
+def _portions(rows: LiveRows, size: int) -> Iterator[LiveRows]:
+    number = np.arange(rows.sample.n_rows)
+    for start in range(0, number.size, size):
+        yield rows.take((number >= start) & (number < start + size))
+
+
+def _segments_of(document: Mapping[str, Any], refitted: Refitted) -> Iterator[str]:
+    """The segments that are scored, of contexts with these features."""
+    yield ""
+    levels = [f"{name}:{document[name]}" for name in refitted.levels if str(document.get(name, ""))]
+    known = set(refitted.board.segments)
+    yield from known.intersection([*levels, *(joined(pair) for pair in combinations(levels, 2))])
+
+
+@dataclass(frozen=True)
+class _Tabulated:
+    """Chances computed once for the cells of some rows, whatever segments these are in.
+
+    Parameters
+    ----------
+    patterns, chances : by fold, the patterns (u,) in ascending order and mu (u, K, K, C).
+    """
+
+    patterns: dict[int, Ints]
+    chances: dict[int, Floats]
+
+    @classmethod
+    def of(cls, models: FoldModels, sample: Sample) -> _Tabulated:
+        patterns = {int(fold): np.unique(sample.pattern[sample.fold == fold]) for fold in np.unique(sample.fold)}
+        return cls(patterns, {fold: models(fold, each) for fold, each in patterns.items()})
+
+    def __call__(self, fold: int, patterns: Ints) -> Floats:
+        return self.chances[fold][np.searchsorted(self.patterns[fold], patterns)]

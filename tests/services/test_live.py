@@ -1,0 +1,170 @@
+"""Votes between refits: what they add is what a recomputation with the refit's own models gives, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+
+from app.db.locks import Lock, lease
+from app.db.models import Snapshot
+from app.domain.boards import DRAFT, Board
+from app.domain.contexts import ContextDraft
+from app.domain.items import ItemDraft
+from app.domain.parsing import parse
+from app.services import boards, contexts, items, votes
+from app.services.live.run import Updater
+from app.services.live.scoring import Refitted
+from app.services.rankings.opened import Opener, open_snapshot
+from app.services.rankings.query import RankingQuery
+from app.services.rankings.read import ranking
+from app.services.refit.features import covariates_of, levels_of
+from app.services.refit.fitting import FoldModels
+from app.services.refit.frame import frame_of
+from app.services.refit.gathering import gather
+from app.services.refit.segments import Segments
+from app.services.refit.storage import Stored
+from app.stats.debias.clusters import Clustering
+from app.stats.debias.one_step import Target, one_step
+from app.stats.debias.segments import segment
+from app.stats.types import Covariates
+from tests.refitting import FEATURES, Bench, ballots, features_of
+
+ITEMS = ("ada", "bell", "curie", "dirac")
+
+
+@pytest.fixture(scope="module")
+def bench(database: Engine) -> Bench:
+    return Bench(database)
+
+
+def updater(bench: Bench) -> Updater:
+    return Updater(bench.work, partial(lease, bench.engine, Lock.LIVE))
+
+
+def new_board(bench: Bench, names: Sequence[str] = ITEMS, **fields: Any) -> Board:
+    with bench.work() as work:
+        board = boards.create(work, parse(DRAFT, {"slug": f"b-{uuid4().hex}", "features": FEATURES, **fields}))
+    for name in names:
+        with bench.work() as work:
+            items.put(work, board, name, ItemDraft())
+    return board
+
+
+def cast(bench: Bench, board: Board, sent: Sequence[dict[str, Any]]) -> None:
+    with bench.work() as work:
+        results = votes.record(work, board, votes.read_ballots(sent), now=datetime.now(UTC))
+    assert {result.status for result in results} == {"created"}
+
+
+def read(bench: Bench, board: Board, **fields: Any) -> dict[str, Any]:
+    with bench.work() as work:
+        head = work.snapshots.head(board.id)
+        query = RankingQuery(**{"pairs": "all", **fields})
+        document = ranking(work, board, query, Opener(), snapshot_id=head.snapshot_id)
+        return document | {"votes_pending": head.pending}
+
+
+def scores(document: dict[str, Any], field: str = "score") -> list[float]:
+    return [row[field] for row in sorted(document["rankings"], key=lambda row: row["item"]) if row["rank"]]
+
+
+def recomputed(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str = "") -> Any:
+    """All rows of the board as of now, the refit's own among them, scored anew with the refit's models and tables."""
+    with bench.work() as work:
+        marks = work.gather.marks(board.id)
+    with bench.work() as work:
+        inputs = gather(work.gather, board, marks)
+        opened = open_snapshot(work, snapshot)
+        refitted = Refitted.open(work, board, snapshot)
+        frozen = refitted.segment(work, snapshot, level)
+    known = np.isin(inputs.roster.names, refitted.board.items)
+    inputs = replace(inputs, roster=replace(inputs.roster, active=known))
+    frame = frame_of(inputs, board.config)
+    sample = frame.sample
+    if board.config.unit == "context":
+        earlier = np.isin(frame.context_id, opened.stored.frame.context_id[opened.stored.frame.context_id > 0])
+    else:
+        earlier = np.isin(np.arange(sample.n_rows), sample.votes.row[frame.vote_id <= snapshot.watermark])
+    sample = frozen.nuisances.view(sample, refitted=earlier)
+    if level:
+        stored = Stored(frame, covariates_of(inputs, board.config)[0], levels_of(inputs, board.config))
+        rows = Segments(stored).rows(level)
+        sample = segment(sample, rows, propensity=sample.votes.propensity)
+    documents = inputs.contexts.features
+    covariates = refitted.covariates(documents) if refitted.featuriser else Covariates(np.zeros((len(documents), 0)))
+    mu = FoldModels(opened.models.models, covariates)
+    target = Target(refitted.estimands[estimand], frozen.every)
+    return one_step(sample, mu, {"": target}, clustering=Clustering(fixed=True, unit=board.config.unit))[""]
+
+
+def live_ballots(size: int, *, seed: int, contexts: int | None, offers: bool) -> list[dict[str, Any]]:
+    sent = ballots(ITEMS, size, seed=seed, contexts=contexts)
+    for number, vote in enumerate(sent):
+        if offers and number % 3 == 0:
+            vote["offer"] = f"o{number % 7}"
+    return sent
+
+
+CASES: list[dict[str, Any]] = [
+    {"population": "fixed"},
+    {"population": "fixed", "propensity": "estimated", "segments": ["lang"]},
+    {"unit": "context", "segments": ["lang"]},
+    {"unit": "context", "propensity": "estimated"},
+]
+
+
+@pytest.mark.parametrize("fields", CASES)
+def test_live_scores_are_those_of_a_recomputation(bench: Bench, fields: dict[str, Any]) -> None:
+    board, of_contexts = new_board(bench, **fields), fields.get("unit") == "context"
+    cast(bench, board, live_ballots(260, seed=1, contexts=120, offers=of_contexts))
+    if of_contexts:
+        register(bench, board, [f"p{n}" for n in range(100, 130)])
+    snapshot = bench.refit(board.slug)
+    update = updater(bench)
+    # Known contexts and new ones, offers of both, contexts that nobody votes on, and an item that is new.
+    cast(bench, board, live_ballots(40, seed=2, contexts=150, offers=of_contexts))
+    update.serve(board.id)
+    if of_contexts:
+        register(bench, board, [f"p{n}" for n in range(140, 170)])
+        update.serve(board.id)
+    with bench.work() as work:
+        items.put(work, board, "euler", ItemDraft())
+    late = ballots((*ITEMS, "euler"), 50, seed=3, contexts=160)
+    cast(bench, board, late)
+    update.serve(board.id)
+    cast(bench, board, live_ballots(20, seed=4, contexts=None, offers=False))
+    update.serve(board.id)
+    for level in ("", *(["lang:de"] if "segments" in fields else [])):
+        for estimand in ("borda", "bt", "rc"):
+            answer = read(bench, board, estimand=estimand, segment=level or None)
+            expected = recomputed(bench, board, snapshot, estimand, level)
+            assert answer["live"]["included"]
+            assert answer["rows"] == expected.estimate.n_rows
+            assert scores(answer) == pytest.approx(expected.estimate.value.tolist(), abs=1e-9)
+            assert scores(answer, "standard_error") == pytest.approx(
+                expected.estimate.standard_error.tolist(), abs=1e-9
+            )
+            plug_in = read(bench, board, estimand=estimand, estimator="plugin", segment=level or None)
+            assert scores(plug_in) == pytest.approx(expected.plug_in.tolist(), abs=1e-9)
+    whole = read(bench, board)
+    newcomer = next(row for row in whole["rankings"] if row["item"] == "euler")
+    assert newcomer["votes"] == sum("euler" in (vote["left"], vote["right"]) for vote in late)
+    assert newcomer["status"] == "few_votes"
+    assert newcomer["rank"] is None
+    assert whole["votes_pending"] == 0
+    assert whole["votes"] == 260 + 40 + 50 + 20
+    assert "active_set" in whole["live"]["reasons"]
+
+
+def register(bench: Bench, board: Board, names: Sequence[str]) -> None:
+    drafts = [ContextDraft(id=name, features=features_of(int(name[1:])), offered=True) for name in names]
+    with bench.work() as work:
+        contexts.register(work, board, drafts)
