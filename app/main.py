@@ -97,6 +97,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     threadpool_limits(1)
     engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
     sessions = open_sessions(engine)
+    at_once = open_engine(settings.database.url, pool_size=settings.database.pool_size, autocommit=True)
     # A connection of its own: requests that wait for a policy may hold all others.
     loader = open_engine(settings.database.url, pool_size=1)
     # Another: a group of votes waits for no request.
@@ -123,6 +124,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         ports.shelf.close()
         writer.dispose()
         loader.dispose()
+        at_once.dispose()
         watcher.dispose()
         engine.dispose()
         redis.close()
@@ -137,6 +139,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.state.ports = ports = Ports(
         sessions=sessions,
+        at_once=open_sessions(at_once),
         announcer=announcer,
         news=news,
         streams=streams,

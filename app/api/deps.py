@@ -9,7 +9,9 @@ from typing import Annotated, NamedTuple
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from redis import Redis
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
+from starlette.concurrency import run_in_threadpool
 
 from app.api.slot import slot_of
 from app.api.streams import Streams
@@ -17,6 +19,7 @@ from app.api.vote_door import VoteDoor
 from app.api.watch import Watch
 from app.cache.limits import RateLimiter
 from app.cache.news import News
+from app.db.assignments import Standing
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import limited
@@ -31,9 +34,10 @@ from app.services.rankings.rendered import Rendered
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the process opened at its start."""
+    """What the process opened at its start; statements of a session `at_once` are committed one by one."""
 
     sessions: sessionmaker[Session]
+    at_once: sessionmaker[Session]
     news: News
     streams: Streams
     watch: Watch
@@ -110,20 +114,36 @@ OwnBoard = Annotated[Board, Depends(_Admitted("admin"))]
 
 
 class Desk(NamedTuple):
-    """A board opened to a caller, and the transaction of the request."""
+    """A board opened to a caller, and what a draw on it depends on."""
 
-    work: UnitOfWork
     board: Board
+    standing: Standing
 
 
-def _at_desk(
+async def _at_desk(
     request: Request, board: Annotated[str, Path(description="slug")], ports: PortsOf, _: Documented
-) -> Iterator[Desk]:
-    """What `Work` and a board for the scope `acquire` are, in one step: this is the route that people wait for."""
-    with UnitOfWork(ports.sessions) as work:
-        caller, found = access.knock(work, board, request.headers.get("authorization"))
-        _count(request, ports, caller)
-        yield Desk(work, access.opened(found, board, caller, "acquire"))
+) -> Desk:
+    """A board for the scope `acquire`, in one step: this is what people wait for between two pairs."""
+    return await run_in_threadpool(_knock, request, board, ports)
 
 
-AcquiringDesk = Annotated[Desk, Depends(_at_desk, scope="function")]
+def _knock(request: Request, slug: str, ports: Ports) -> Desk:
+    caller, board, standing = _asked(request, slug, ports)
+    _count(request, ports, caller)
+    return Desk(access.opened(board, slug, caller, "acquire"), standing)
+
+
+def _asked(request: Request, slug: str, ports: Ports) -> access.Knocked:
+    """Asks again where the connection was lost while nobody used it."""
+    authorization = request.headers.get("authorization")
+    try:
+        with UnitOfWork(ports.at_once) as work:
+            return access.knock(work, slug, authorization)
+    except OperationalError as error:
+        if not error.connection_invalidated:
+            raise
+        with UnitOfWork(ports.at_once) as work:
+            return access.knock(work, slug, authorization)
+
+
+AcquiringDesk = Annotated[Desk, Depends(_at_desk)]

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.db.arrays import texts
+from app.db.assignments import Standing
 from app.db.keys import USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
@@ -20,11 +21,23 @@ from app.domain.keys import Caller
 
 KNOCK = text("""
 SELECT boards.id, slug, title, public, config, boards.created_at, boards.updated_at, keys.id AS key_id, scopes,
-       keys.board_id, last_used_at IS NULL OR last_used_at < now() - CAST(:resolution AS interval) AS stale
+       keys.board_id, last_used_at IS NULL OR last_used_at < now() - CAST(:resolution AS interval) AS stale,
+       (SELECT id FROM snapshots WHERE board_id = boards.id ORDER BY computed_at DESC LIMIT 1) AS snapshot_id,
+       (SELECT json_agg(json_build_array(items.id, name, label_cost))
+        FROM items JOIN item_spans ON items.id = item_id AND active_to IS NULL
+        WHERE items.board_id = boards.id) AS candidates
 FROM (SELECT) AS nothing
 LEFT JOIN boards ON slug = :slug AND deleted_at IS NULL
 LEFT JOIN keys ON hash = :hash AND revoked_at IS NULL
 """)
+
+
+class Knock(NamedTuple):
+    """A board, None where the slug is nobody's; whose key came, if any is known; and what a draw depends on."""
+
+    board: Board | None
+    bearer: Bearer | None
+    standing: Standing
 
 
 VERSIONS = text("""
@@ -57,12 +70,13 @@ class BoardRepository:
         row = self._row(slug)
         return None if row is None else _board(row)
 
-    def knock(self, slug: str, fingerprint: bytes | None) -> tuple[Board | None, Bearer | None]:
-        """The board of this slug, and whose key comes for it, in one statement."""
+    def knock(self, slug: str, fingerprint: bytes | None) -> Knock:
+        """The board of this slug, whose key comes for it, and what a draw on it depends on, in one statement."""
         values = {"slug": slug, "hash": fingerprint, "resolution": USE_RESOLUTION}
         row = self._session.execute(KNOCK, values).one()
         bearer = None if row.key_id is None else Bearer(Caller(row.key_id, row.scopes, row.board_id), row.stale)
-        return None if row.id is None else _board(row), bearer
+        standing = Standing.of(row.snapshot_id, row.candidates or [])
+        return Knock(None if row.id is None else _board(row), bearer, standing)
 
     def versions(self, slugs: Iterable[str]) -> dict[str, Version]:
         """Those of the slugs that boards have: enough to tell whether a board in memory is still the stored one."""

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import uuid4
 
-import orjson
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from app.db.arrays import plain, texts
+from app.db.arrays import document, plain, texts
 from app.db.models import Offer
 from app.domain.contexts import Known, Wanted
 
@@ -99,9 +98,14 @@ class ContextRepository:
         rows = self._session.execute(FIND, {"board": board_id, "ids": texts(external_ids)})
         return {row[0]: Known(*row[1:]) for row in rows}
 
-    def ensure(self, board_id: int, wanted: Mapping[str, Wanted]) -> Ensured:
-        """Store the contexts that are not there; the caller compares the others with what is wanted."""
-        known = self.find(board_id, wanted)
+    def ensure(self, board_id: int, wanted: Mapping[str, Wanted], known: Mapping[str, Known] | None = None) -> Ensured:
+        """Store the contexts that are not there; the caller compares the others with what is wanted.
+
+        Parameters
+        ----------
+        known : those that are stored, where they were looked up in this transaction.
+        """
+        known = self.find(board_id, wanted) if known is None else dict(known)
         missing = {name: wanted[name] for name in sorted(wanted.keys() - known.keys())}
         if not missing:
             return Ensured(known, set())
@@ -131,7 +135,7 @@ class ContextRepository:
         values = {
             "ids": plain(number for number, _ in rows),
             "texts": texts(each.text for _, each in rows),
-            "payloads": texts(_document(each.payload) for _, each in rows),
+            "payloads": texts(document(each.payload) for _, each in rows),
             "offered": plain(each.offered for _, each in rows),
         }
         self._session.execute(LEARN, values)
@@ -155,15 +159,11 @@ class ContextRepository:
 def _columns(wanted: Mapping[str, Wanted]) -> dict[str, str]:
     return {
         "ids": texts(wanted),
-        "features": texts(_document(each.features or {}) for each in wanted.values()),
+        "features": texts(document(each.features or {}) for each in wanted.values()),
         "texts": texts(each.text for each in wanted.values()),
-        "payloads": texts(_document(each.payload) for each in wanted.values()),
+        "payloads": texts(document(each.payload) for each in wanted.values()),
     }
 
 
 def _known(number: int, wanted: Wanted) -> Known:
     return Known(number, wanted.features or {}, wanted.text, wanted.payload, wanted.offered)
-
-
-def _document(value: object) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()

@@ -11,18 +11,27 @@ from sqlalchemy.orm import Session, sessionmaker
 LIBPQ_SCHEME, DRIVER = "postgresql", "postgresql+psycopg"
 
 
-def open_engine(url: str, *, pool_size: int = 5) -> Engine:
+def open_engine(url: str, *, pool_size: int = 5, autocommit: bool = False, tested: bool = True) -> Engine:
     """An engine for a libpq URL (postgres://, postgresql://) or SQLAlchemy's own form of it.
 
     Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request.
+
+    Parameters
+    ----------
+    pool_size : connections that stay open; as many more may come for a while.
+    autocommit : each statement is a transaction, for work of one statement or two that is waited for. Connections are
+        not tested then: it would take as long as the statement.
+    tested : whether connections are tested; who tries again by itself does without.
     """
+    mode: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None} if autocommit else {}
     return create_engine(
         make_url(url.replace("postgres://", f"{LIBPQ_SCHEME}://", 1)).set(drivername=DRIVER),
         pool_size=pool_size,
         max_overflow=pool_size,
-        pool_pre_ping=True,
+        pool_pre_ping=tested and not autocommit,
         json_serializer=_serialise,
         json_deserializer=orjson.loads,
+        **mode,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from app.db.assignments import Standing
 from app.db.keys import Bearer
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -14,17 +16,25 @@ from app.services import keys
 BEARER = "bearer "
 
 
+class Knocked(NamedTuple):
+    """Who knocks, at which board, and how it stands there."""
+
+    caller: Caller | None
+    board: Board | None
+    standing: Standing
+
+
 def identify(uow: UnitOfWork, authorization: str | None) -> Caller | None:
     """Who sends this Authorization header; None where there is none."""
     secret = _secret(authorization)
     return None if secret is None else keys.authenticate(uow, secret)
 
 
-def knock(uow: UnitOfWork, slug: str, authorization: str | None) -> tuple[Caller | None, Board | None]:
-    """Who sends this Authorization header, and the board asked for: `identify` and a look-up in one round trip."""
+def knock(uow: UnitOfWork, slug: str, authorization: str | None) -> Knocked:
+    """Who sends this Authorization header, the board asked for and what a draw on it depends on, in one round trip."""
     secret = _secret(authorization)
-    board, bearer = uow.boards.knock(slug, None if secret is None else fingerprint(secret))
-    return None if secret is None else keys.admitted(uow, bearer), board
+    found = uow.boards.knock(slug, None if secret is None else fingerprint(secret))
+    return Knocked(None if secret is None else keys.admitted(uow, found.bearer), found.board, found.standing)
 
 
 def identify_all(

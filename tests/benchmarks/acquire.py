@@ -1,7 +1,8 @@
 """How long one context waits for its pairs, beside a route that does nothing.
 
 `python -m tests.benchmarks.acquire [--items 20] [--calls 400]` starts everything it needs on ports of its own. The bar
-at 20 items: a median of at most five times the bare route's. `--policy` measures the propensities of 10,000 contexts
+at 20 items: a median of at most five times the bare route's. Beside it stands a route that stores one row durably,
+which any answer that promises to be recorded has to wait for. `--policy` measures the propensities of 10,000 contexts
 instead, their sensitivities given: at most 1 second of the processor at 20 items, 10 seconds at 100.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import psutil
 from fastapi import FastAPI
+from psycopg import AsyncConnection
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
@@ -33,12 +36,13 @@ from app.stats.types import Floats
 MOST_RATIO = 5.0
 CHUNK = 1_000
 """Contexts of one request."""
+DATABASE = "BENCHMARK_DATABASE"
 MODES: tuple[Mode, ...] = ("bernoulli", "single", "one")
 FIGURES = ("p50", "p99", "cpu")
 MOST_SECONDS = {20: 1.0, 100: 10.0}
 CONTEXTS, CALIBRATED = 10_000, {20: 2_000, 100: 400}
 VOTES = 4_000
-COVARIATES = 6
+COVARIATES, WARM = 6, 20
 BIN = Path(sys.executable).parent
 
 bare = FastAPI()
@@ -57,12 +61,23 @@ def nothing(question: Question) -> dict[str, Any]:
     return {"policy": {"id": "0" * 36}, "assignments": [{"context": question.contexts[0]["id"], **pair}]}
 
 
+@bare.post("/insert")
+async def store(question: Question) -> dict[str, Any]:
+    """The same answer, once a row is durable; one connection that stays open."""
+    if not hasattr(bare.state, "connection"):
+        bare.state.connection = await AsyncConnection.connect(os.environ[DATABASE], autocommit=True)
+        await bare.state.connection.execute("CREATE TABLE IF NOT EXISTS stored (id bigserial PRIMARY KEY, body text)")
+    await bare.state.connection.execute("INSERT INTO stored (body) VALUES (%s)", [question.contexts[0]["id"]])
+    return nothing(question)
+
+
 class Server(NamedTuple):
     """Where a server listens, and the process that all of its others come from."""
 
     pid: int
     port: int
     key: str = ""
+    database: str = ""
 
     def spent(self) -> float:
         """Processor seconds of all its processes so far."""
@@ -95,7 +110,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.policy:
         sys.exit(not policies(asked.items or (20, 100)))
-    with TemporaryDirectory() as folder, service(Path(folder)) as reached, bare_server() as plain:
+    with TemporaryDirectory() as folder, service(Path(folder)) as reached, bare_server(reached.database) as plain:
         rows = [measure(items, asked.calls, reached, plain) for items in asked.items or (20, 100)]
     show(rows)
     sys.exit(any(row["items"] == 20 and row["p50"] > MOST_RATIO * row["bare p50"] for row in rows))
@@ -113,18 +128,20 @@ def service(folder: Path) -> Iterator[Server]:
         made = subprocess.run(
             [BIN / "orthorank", "key", "create", "--scope", "admin", *data], capture_output=True, check=True
         )
-        yield Server(up.pid, port, made.stdout.decode().strip())
+        told = subprocess.run([BIN / "orthorank", "env", *data], capture_output=True, check=True, text=True).stdout
+        url = next(line.partition("=")[2].strip("'\"") for line in told.splitlines() if "DATABASE_URL=" in line)
+        yield Server(up.pid, port, made.stdout.decode().strip(), url)
     finally:
         up.terminate()
         up.wait()
 
 
 @contextmanager
-def bare_server() -> Iterator[Server]:
-    """The bare route in a server of its own."""
+def bare_server(database: str) -> Iterator[Server]:
+    """The bare routes in a server of their own."""
     port = free_port()
     arguments = [sys.executable, "-m", "uvicorn", "tests.benchmarks.acquire:bare", "--port", str(port)]
-    server = subprocess.Popen([*arguments, "--log-level", "warning"])
+    server = subprocess.Popen([*arguments, "--log-level", "warning"], env={**os.environ, DATABASE: database})
     try:
         await_port(port)
         yield Server(server.pid, port)
@@ -137,24 +154,36 @@ def measure(items: int, calls: int, reached: Server, bare_reached: Server) -> di
     """Latencies of both routes in turn, and what all processes of each spend on a call; in milliseconds."""
     call, plain = Client(reached.port, reached.key), Client(bare_reached.port)
     learn(call, items)
+    asked = list(questions(calls + WARM, items))
     servers = {"": reached, "bare ": bare_reached}
     before = {who: server.spent() for who, server in servers.items()}
-    rng = np.random.default_rng(items)
-    times: dict[str, list[float]] = {"": [], "bare ": []}
-    for number in range(calls + 20):
-        features = dict(zip(names(), rng.normal(size=COVARIATES).tolist(), strict=True))
-        body = {"contexts": [{"id": f"{number}", "features": features}]}
-        times[""].append(timed(call, f"/v1/boards/b{items}/acquire", body))
-        times["bare "].append(timed(plain, "/acquire", body))
-    quantiles = {"p50": 0.5, "p99": 0.99}
-    found = {
-        f"{who}{name}": float(np.quantile(spent[20:], q))
+    service_route, bare_route = (call, f"/v1/boards/b{items}/acquire"), (plain, "/acquire")
+    found = quantiles({"": service_route, "bare ": bare_route}, asked)
+    spent = {f"{who}cpu": 1e3 / len(asked) * (server.spent() - before[who]) for who, server in servers.items()}
+    durable = quantiles({"durable ": (plain, "/insert"), "bare beside durable ": bare_route}, asked)
+    return {"items": items, **found, **spent, **durable}
+
+
+def quantiles(routes: dict[str, tuple[Client, str]], asked: Sequence[object]) -> dict[str, float]:
+    """p50 and p99 of each route, called in turn."""
+    times: dict[str, list[float]] = {who: [] for who in routes}
+    for body in asked:
+        for who, (client, path) in routes.items():
+            times[who].append(timed(client, path, body))
+    levels = {"p50": 0.5, "p99": 0.99}
+    return {
+        f"{who}{name}": float(np.quantile(spent[WARM:], level))
         for who, spent in times.items()
-        for name, q in quantiles.items()
+        for name, level in levels.items()
     }
-    per_call = 1e3 / (calls + 20)
-    spent = {f"{who}cpu": per_call * (server.spent() - before[who]) for who, server in servers.items()}
-    return {"items": items, **found, **spent}
+
+
+def questions(size: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Requests for one context each."""
+    rng = np.random.default_rng(seed)
+    for number in range(size):
+        features = dict(zip(names(), rng.normal(size=COVARIATES).tolist(), strict=True))
+        yield {"contexts": [{"id": f"{number}", "features": features}]}
 
 
 def learn(call: Client, items: int) -> None:
@@ -245,9 +274,14 @@ def show(rows: list[dict[str, Any]]) -> None:
         table.add_column(heading, justify="right")
     for row in rows:
         pairs = [(row[figure], row[f"bare {figure}"]) for figure in FIGURES]
-        cells = [cell for mine, bare in pairs for cell in (f"{mine:.2f}", f"{bare:.2f}", f"{mine / bare:.1f}")]
-        table.add_row(str(row["items"]), *cells)
+        table.add_row(str(row["items"]), *(cell for mine, bare in pairs for cell in written(mine, bare)))
+        pairs = [(row[f"durable {figure}"], row[f"bare beside durable {figure}"]) for figure in FIGURES[:2]]
+        table.add_row("one row", *(cell for mine, bare in pairs for cell in written(mine, bare)))
     Console().print(table)
+
+
+def written(mine: float, bare: float) -> tuple[str, str, str]:
+    return f"{mine:.2f}", f"{bare:.2f}", f"{mine / bare:.1f}"
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from math import ceil
 from typing import Any, NamedTuple
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import numpy as np
 
-from app.db.assignments import Candidate, DrawnPair, PoolContext, Waiting
+from app.db.assignments import DrawnPair, Waiting
 from app.db.unit_of_work import UnitOfWork
 from app.domain.acquire import (
     AcquireDraft,
@@ -24,23 +23,16 @@ from app.domain.acquire import (
     uuid_of,
 )
 from app.domain.boards import Board
-from app.domain.contexts import Known, Wanted, adds, contradiction
-from app.domain.errors import DomainError, Missing
-from app.domain.features import FeatureReader, described
+from app.domain.contexts import Known, adds, contradiction
+from app.domain.errors import Missing
+from app.services.acquire.answer import Answer
 from app.services.acquire.drawing import Drawer, Drawn
+from app.services.acquire.leasing import POOL, SENT, Lessor, seen, wanted
 from app.services.acquire.shelf import Shelf
 
-SENT, POOL = "acquire", "pool"
+RETRY_AFTER = "retry_after"
 CONTEXTS_AT_ONCE = 64
 """Contexts of the pool that are drawn for in one go, where few of them bring a pair."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A policy and the assignments made by it; `retry_after` in seconds where the pool has nothing left."""
-
-    document: dict[str, Any]
-    retry_after: int | None = None
 
 
 def acquire(
@@ -61,15 +53,17 @@ def acquire(
         if before is not None:
             if before.digest != digest(draft):
                 raise key_taken(key)
-            return Answer(before.document)
+            document = dict(before.document)
+            return Answer(document, document.pop(RETRY_AFTER, None))
     drawer = _drawer(work, board, draft, shelf)
     drawer.check()
     desk = _Desk(work, board, drawer, draft.annotator, now)
     rows = desk.serve(draft.contexts) if draft.contexts is not None else desk.serve_pool(draft.count or 1)
     document = {"policy": drawer.policy(), "assignments": rows}
-    if key is not None:
-        work.assignments.remember(board.id, key, digest(draft), document)
     retry_after = desk.wait() if draft.contexts is None and not rows else None
+    if key is not None:
+        kept = document if retry_after is None else {**document, RETRY_AFTER: retry_after}
+        work.assignments.remember(board.id, key, digest(draft), kept)
     work.commit()
     return Answer(document, retry_after)
 
@@ -107,7 +101,7 @@ class _Desk:
     def __init__(self, work: UnitOfWork, board: Board, drawer: Drawer, annotator: str | None, now: datetime) -> None:
         self._work, self._board, self._drawer = work, board, drawer
         self._annotator, self._now = annotator, now
-        self._until = now + timedelta(seconds=board.config.acquisition.lease_seconds)
+        self._lessor = Lessor.of(board, annotator, policy=drawer.snapshot_id, now=now)
         if annotator is not None:
             # Two requests of one annotator at a time could be given the same pair twice.
             work.assignments.alone(board.id, f"annotator:{annotator}")
@@ -116,7 +110,7 @@ class _Desk:
         """Pairs for contexts of the request: each is offered now, whether or not anything is drawn."""
         known, offers = self._offered(asked)
         contexts = [_Place(each.id, sent.id, each.payload) for sent, each in zip(asked, known, strict=True)]
-        drawn = self._drawer.draw([self._document(each) for each in known])
+        drawn = self._drawer.draw([seen(self._board, each) for each in known])
         return self._write(contexts, offers, drawn, slots=1, most=len(drawn))
 
     def serve_pool(self, count: int) -> list[dict[str, Any]]:
@@ -127,7 +121,7 @@ class _Desk:
             if not taken:
                 break
             contexts = [_Place(each.id, each.name, each.payload) for each in taken]
-            drawn = self._drawer.draw([self._document(each) for each in taken])
+            drawn = self._drawer.draw([seen(self._board, each) for each in taken])
             offers = self._work.assignments.offer(self._board.id, [each.id for each in taken], source=POOL)
             slots = self._board.config.acquisition.overlap
             rows += self._write(contexts, offers, drawn, slots=slots, most=count - len(rows))
@@ -146,32 +140,18 @@ class _Desk:
 
     def _offered(self, asked: Sequence[AskedContext]) -> tuple[list[Known], list[int]]:
         """The contexts as they are stored now, and one offer of each."""
-        wanted = self._wanted(asked)
-        found = self._work.contexts.offer(self._board.id, wanted, source=SENT)
+        asked_for = wanted(self._board, asked)
+        found = self._work.contexts.offer(self._board.id, asked_for, source=SENT)
         known = {name: each.context for name, each in found.items()}
-        news = {each.id: wanted[name] for name, each in known.items() if adds(wanted[name], each)}
+        news = {each.id: asked_for[name] for name, each in known.items() if adds(asked_for[name], each)}
         if news:
             self._work.contexts.learn(news)
-            known = self._work.contexts.find(self._board.id, wanted)
+            known = self._work.contexts.find(self._board.id, asked_for)
         for number, each in enumerate(asked):
-            differs = contradiction(wanted[each.id], known[each.id])
+            differs = contradiction(asked_for[each.id], known[each.id])
             if differs is not None:
                 raise differs.under(f"contexts.{number}")
         return [known[each.id] for each in asked], [found[each.id].offer for each in asked]
-
-    def _wanted(self, asked: Sequence[AskedContext]) -> dict[str, Wanted]:
-        reader = FeatureReader(self._board.config.features)
-        wanted: dict[str, Wanted] = {}
-        for number, each in enumerate(asked):
-            try:
-                features = None if each.features is None else reader.read(each.features)
-            except DomainError as error:
-                raise error.under(f"contexts.{number}") from None
-            wanted[each.id] = Wanted(features, each.text, each.payload, offered=True)
-        return wanted
-
-    def _document(self, context: Known | PoolContext) -> Mapping[str, Any]:
-        return described(context.features, context.text, self._board.config.features)
 
     def _lease_waiting(self, count: int) -> list[dict[str, Any]]:
         """Drawn pairs that nobody holds: new leases of open ones, new assignments where a lease has run out."""
@@ -186,7 +166,7 @@ class _Desk:
         lapsed = [waits for waits in chosen if waits.state != "open"]
         renewed = {waits.id: self._renewed(waits) for waits in lapsed}
         if opened:
-            self._work.assignments.lease(opened, self._annotator, self._until)
+            self._work.assignments.lease(opened, self._annotator, self._lessor.until)
         if lapsed:
             self._work.assignments.lapse([waits.id for waits in lapsed])
             self._work.assignments.assign(self._board.id, list(renewed.values()))
@@ -194,12 +174,16 @@ class _Desk:
         for waits in chosen:
             number = renewed[waits.id].id if waits.id in renewed else waits.id
             place = _Place(waits.context, waits.context_name, waits.payload)
-            rows.append(self._shown(number, place, (items[waits.left], items[waits.right]), waits.propensity))
+            rows.append(
+                self._lessor.shown(number, place[1:], (items[waits.left], items[waits.right]), waits.propensity)
+            )
         return rows
 
     def _renewed(self, waits: Waiting) -> DrawnPair:
         sides, drawn = (waits.left, waits.right), (waits.propensity, waits.policy)
-        return DrawnPair(uuid4(), waits.offer, waits.context, *sides, *drawn, self._annotator, "leased", self._until)
+        return DrawnPair(
+            uuid4(), waits.offer, waits.context, *sides, *drawn, self._annotator, "leased", self._lessor.until
+        )
 
     def _write(
         self, places: Sequence[_Place], offers: Sequence[int], drawn: Sequence[Drawn], *, slots: int, most: int
@@ -214,10 +198,10 @@ class _Desk:
             first = "skipped" if (place.id, each.left.id, each.right.id) in had else "leased"
             first = "open" if first == "leased" and len(rows) >= most else first
             states = [first, *["open"] * (slots - 1)]
-            made = [self._pair(offers[each.at], place, each, state) for state in states]
+            made = [self._lessor.pair(each, state, offer=offers[each.at], context=place.id) for state in states]
             pairs += made
             if first == "leased":
-                rows.append(self._shown(made[0].id, place, (each.left, each.right), each.propensity))
+                rows.append(self._lessor.shown(made[0].id, place[1:], (each.left, each.right), each.propensity))
         if pairs:
             self._work.assignments.assign(self._board.id, pairs)
         return rows
@@ -226,19 +210,3 @@ class _Desk:
         if self._annotator is None or not places:
             return set()
         return self._work.assignments.had([place.id for place in places], self._annotator)
-
-    def _pair(self, offer: int, place: _Place, drawn: Drawn, state: str) -> DrawnPair:
-        held = (None, None) if state == "open" else (self._annotator, self._until)
-        sides = (drawn.left.id, drawn.right.id)
-        return DrawnPair(
-            uuid4(), offer, place.id, *sides, drawn.propensity, self._drawer.snapshot_id, held[0], state, held[1]
-        )
-
-    def _shown(
-        self, number: UUID, place: _Place, sides: tuple[Candidate, Candidate], propensity: float
-    ) -> dict[str, Any]:
-        row: dict[str, Any] = {"id": str(number), "context": place.name}
-        if place.payload is not None:
-            row["payload"] = place.payload
-        names = {"left": sides[0].name, "right": sides[1].name}
-        return {**row, **names, "propensity": propensity, "expires_at": self._until.isoformat()}
