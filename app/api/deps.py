@@ -77,11 +77,12 @@ def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Cal
     slot = slot_of(request.scope)
     if slot is not None:
         slot.caller = caller
-    _count(request, ports, caller)
+    count(request, ports, caller)
     return caller
 
 
-def _count(request: Request, ports: Ports, caller: Caller | None) -> None:
+def count(request: Request, ports: Ports, caller: Caller | None) -> None:
+    """Count the request against the limit of its key, or of its address; refused where there were too many."""
     address = request.client.host if request.client else "unknown"
     wait = ports.limiter.wait(access.counted_as(caller, address))
     if wait:
@@ -129,7 +130,7 @@ async def _at_desk(
 
 def _knock(request: Request, slug: str, ports: Ports) -> Desk:
     caller, board, standing = _asked(request, slug, ports)
-    _count(request, ports, caller)
+    count(request, ports, caller)
     return Desk(access.opened(board, slug, caller, "acquire"), standing)
 
 

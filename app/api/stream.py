@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import Header, Response
+from fastapi import Header, Path, Request, Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.deps import MaybeCaller, PortsOf, ReadableBoard, Work
+from app.api.deps import Documented, PortsOf, count
 from app.api.problems import answer
 from app.api.routing import api_router
 from app.api.streams import Stream, Streams
+from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import DomainError, Missing
+from app.services import access
 
 router = api_router(prefix="/v1/boards/{board}", tag="rankings")
 
@@ -65,10 +67,10 @@ async def _until_gone(receive: Receive, stream: Stream) -> None:
 
 @router.get("/stream", response_class=Response, responses=DESCRIBED)
 def listen(
-    board: ReadableBoard,
-    work: Work,
+    request: Request,
+    board: Annotated[str, Path(description="slug")],
     ports: PortsOf,
-    caller: MaybeCaller,
+    _: Documented,
     last_event_id: Annotated[str | None, Header(description="of the event received last")] = None,
 ) -> Response:
     """Server-sent events of a board.
@@ -77,15 +79,20 @@ def listen(
     stream begins with the current `rankings` event, unless `Last-Event-ID` names it: who missed events is told where
     things stand now. Comments keep the connection open.
     """
-    version = work.versions.of([board.id]).get(board.id)
+    # One step from the key to the version: hundreds may come at once, and who holds a connection waits for nobody.
+    with UnitOfWork(ports.sessions) as work:
+        caller = access.identify(work, request.headers.get("authorization"))
+        count(request, ports, caller)
+        opened = access.admit(work, board, caller, "read")
+        version = work.versions.of([opened.id]).get(opened.id)
     if version is None:
-        raise Missing("unknown-board", f"there is no board {board.slug!r}", got=board.slug)
+        raise Missing("unknown-board", f"there is no board {board!r}", got=board)
     key_id = None if caller is None else caller.key_id
 
     def join() -> Stream:
         stream = ports.streams.join(version, key_id, last_event_id)
         # What changed since the version was read.
-        ports.watch.look_at(board.id)
+        ports.watch.look_at(version.board_id)
         return stream
 
     return EventStream(ports.streams, join)

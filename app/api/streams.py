@@ -157,7 +157,7 @@ class Streams:
 
 def event_id(version: BoardVersion) -> str:
     """The name of what is the case: equal as long as no score moved."""
-    return f"{version.snapshot_id or 'none'}.{version.updated_at.timestamp():.6f}"
+    return f"{version.snapshot_id or 'none'}.{version.live}.{version.updated_at.timestamp():.6f}"
 
 
 def _tell(stream: Stream, name: str, event: bytes) -> None:
@@ -167,8 +167,8 @@ def _tell(stream: Stream, name: str, event: bytes) -> None:
 
 
 def _rankings(version: BoardVersion) -> bytes:
-    data = {"board": version.slug, "snapshot": version.snapshot_id, "votes_through": version.votes_through}
-    return _event("rankings", event_id(version), data)
+    scores = {"snapshot": version.snapshot_id, "version": version.live, "votes_through": version.votes_through}
+    return _event("rankings", event_id(version), {"board": version.slug, **scores})
 
 
 def _event(kind: str, name: str, data: Mapping[str, Any]) -> bytes:

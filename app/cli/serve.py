@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from socket import socket
 from typing import Annotated
 
 import typer
 import uvicorn
 from psycopg.conninfo import conninfo_to_dict
 
+from app.api.streams import Streams
 from app.cli.options import Data, connected, database_url, redis_url
 from app.db.migrations import upgrade
+from app.main import create_app
 from app.settings import Settings
 
 commands = typer.Typer()
@@ -28,11 +31,11 @@ LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPA
 def api(data: Data = None, host: Host = None, port: Port = None) -> None:
     """Serve the HTTP interface and the pages."""
     settings = connected(data)
-    # The application is made from the environment, also where uvicorn starts it anew.
+    # The application is made from the environment.
     os.environ.update(environment(settings))
-    uvicorn.run(
-        "app.main:create_app",
-        factory=True,
+    app = create_app()
+    config = uvicorn.Config(
+        app,
         host=host or settings.server.host,
         port=port or settings.server.port,
         log_level=settings.server.log_level,
@@ -40,6 +43,20 @@ def api(data: Data = None, host: Host = None, port: Port = None) -> None:
         log_config=None,
         timeout_graceful_shutdown=5,
     )
+    EndingStreams(config, app.state.ports.streams).run()
+
+
+class EndingStreams(uvicorn.Server):
+    """A server whose stop ends the streams first: it would wait for them, and they for nothing."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+        """Stop to serve."""
+        self._streams.close()
+        await super().shutdown(sockets)
 
 
 @commands.command()

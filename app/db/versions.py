@@ -11,12 +11,14 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 VERSIONS = text("""
-SELECT boards.id, slug, public, boards.updated_at, newest.id AS snapshot, newest.votes_through,
+SELECT boards.id, slug, public, boards.updated_at, newest.id AS snapshot, coalesce(live_states.version, 0) AS live,
+       coalesce(live_states.votes_through, newest.votes_through) AS votes_through,
        (SELECT max(id) FROM votes WHERE board_id = boards.id) AS last_vote
 FROM boards
 LEFT JOIN LATERAL (
     SELECT id, votes_through FROM snapshots WHERE board_id = boards.id ORDER BY computed_at DESC LIMIT 1
 ) AS newest ON true
+LEFT JOIN live_states ON live_states.snapshot_id = newest.id
 WHERE boards.id = ANY(:boards) AND deleted_at IS NULL
 """)
 
@@ -24,20 +26,23 @@ ALIVE = text("SELECT id FROM keys WHERE id = ANY(:keys) AND revoked_at IS NULL")
 
 
 class BoardVersion(NamedTuple):
-    """A board at one moment; answers about it are equal as long as this is."""
+    """A board at one moment; answers about it are equal as long as this is.
+
+    Parameters
+    ----------
+    live : number of the live update that the newest snapshot's scores have taken in.
+    votes_through : when the last vote in the scores came in.
+    last_vote : of all, in the scores or not.
+    """
 
     board_id: int
     slug: str
     public: bool
     updated_at: datetime
     snapshot_id: UUID | None
+    live: int
     votes_through: datetime | None
     last_vote: int | None
-
-    @property
-    def ranking(self) -> tuple[object, ...]:
-        """Equal as long as no score moved."""
-        return self.updated_at, self.snapshot_id
 
 
 class VersionRepository:
