@@ -28,7 +28,8 @@ WHERE deleted_at IS NULL
         OR EXISTS (
             SELECT FROM exclusions
             WHERE exclusions.board_id = boards.id
-                AND coalesce(lifted_at, created_at) > greatest((summary ->> 'gathered_at')::timestamptz, updated_at)
+                AND coalesce(lifted_at, created_at)
+                    > greatest((summary ->> 'gathered_at')::timestamptz, live_states.updated_at)
         )
     )
 ORDER BY boards.id
