@@ -106,14 +106,12 @@ def _on_support(problems: Problems, support: Bools) -> Floats:
 def _each(system: Floats, right: Floats) -> Floats:
     """The solutions; NaN where a system is singular, without harm to the others."""
     try:
-        found = np.linalg.solve(system, right[..., None])[..., 0]
+        return np.asarray(np.linalg.solve(system, right[..., None])[..., 0], dtype=np.float64)
     except np.linalg.LinAlgError:
         half = len(system) // 2
         if not half:
             return np.full(right.shape, np.nan)
         return np.concatenate([_each(system[:half], right[:half]), _each(system[half:], right[half:])])
-    exact: Floats = found
-    return exact
 
 
 def certificate(problems: Problems, z: Floats) -> Floats:
