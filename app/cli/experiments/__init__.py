@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from app.cli.experiments import acquisition, coverage, curves, equilibrium, real, scaling
+from app.cli.experiments import acquisition, coverage, curves, real, scaling
 
 experiments = typer.Typer(no_args_is_help=True, help="Re-run the experiments behind the statistics; seeds are fixed.")
 commands = typer.Typer()
