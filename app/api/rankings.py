@@ -48,8 +48,8 @@ class RankingRow(BaseModel):
 class VotesToFlip(BaseModel):
     """The fewest votes without which `challenger` would be ahead of `leader`, and their share of all votes.
 
-    On large boards F is averaged over `rows_used` rows drawn; of scores that rest on these alone `votes` is the share of
-    their votes, of all. Null in snapshots of earlier versions.
+    On large boards F is averaged over `rows_used` rows drawn; of scores that rest on these alone `votes` is that share
+    of all votes. Null in snapshots of earlier versions.
     """
 
     votes: int
