@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Protocol
 
@@ -124,6 +124,14 @@ class Texts:
     idf: Floats
     components: Floats
     scale: Floats
+    _vectoriser: TfidfVectorizer | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        vectoriser = None
+        if self.terms:
+            vectoriser = TfidfVectorizer(vocabulary=list(self.terms), sublinear_tf=True)
+            vectoriser.idf_ = self.idf
+        object.__setattr__(self, "_vectoriser", vectoriser)
 
     @classmethod
     def fit(cls, known: Sequence[str], dimensions: int) -> Texts:
@@ -141,10 +149,8 @@ class Texts:
     def encode(self, values: Sequence[Any]) -> Floats:
         encoded = np.full((len(values), len(self.components)), np.nan)
         known = [row for row, value in enumerate(values) if value is not None]
-        if known and self.terms:
-            vectoriser = TfidfVectorizer(vocabulary=list(self.terms), sublinear_tf=True)
-            vectoriser.idf_ = self.idf
-            weights = vectoriser.transform([values[row] for row in known])
+        if known and self._vectoriser is not None:
+            weights = self._vectoriser.transform([values[row] for row in known])
             encoded[known] = (weights @ self.components.T) / self.scale
         return encoded
 

@@ -89,20 +89,6 @@ def test_a_learned_policy_prefers_some_pairs(pool: BoardCaller, bench: Bench) ->
     assert 0 <= policy["reliability"] <= 1
 
 
-def test_weights_of_what_is_drawn_count_the_contexts(pool: BoardCaller, bench: Bench) -> None:
-    """Σ 1/pi over the drawn of each ordered pair estimates the number of contexts."""
-    learned(pool, bench)
-    total: dict[tuple[str, str], float] = {}
-    square: dict[tuple[str, str], float] = {}
-    for start in range(10_000, 16_000, 1_000):
-        for each in ask(pool, contexts=contexts(1_000, start=start)):
-            pair, weight = (each["left"], each["right"]), 1 / each["propensity"]
-            total[pair] = total.get(pair, 0.0) + weight
-            square[pair] = square.get(pair, 0.0) + weight * (weight - 1)
-    assert len(total) == 12
-    assert max(abs(total[pair] - 6_000) / square[pair] ** 0.5 for pair in total) < 4
-
-
 def test_no_model_is_loaded_by_a_request(pool: BoardCaller, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
 

@@ -6,13 +6,15 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 
+from app.services.acquire import run
 from tests.api.conftest import BoardCaller
-from tests.api.test_acquire import FEATURES, ITEMS, answer_all, ask, contexts
+from tests.api.test_acquire import FEATURES, ITEMS, answer_all, ask, contexts, learned
 from tests.refitting import Bench
 
 Make = Callable[..., BoardCaller]
@@ -25,6 +27,11 @@ FROM boards WHERE boards.id = board_id AND slug = :slug
 @pytest.fixture(scope="module")
 def bench(database: Engine) -> Bench:
     return Bench(database)
+
+
+@pytest.fixture
+def pool(make_board: Make) -> BoardCaller:
+    return make_board(items=ITEMS, unit="context", features=FEATURES)
 
 
 @pytest.mark.parametrize("unit", ["battle", "context"])
@@ -63,3 +70,38 @@ def test_draws_that_are_all_answered_in_one_go_are_balanced(make_board: Make, be
     assert len(rows) == 600
     assert all(float(row["propensity_used"]) == pytest.approx(float(row["propensity"])) for row in rows)
     assert board("GET", "/rankings?estimand=borda").json()["status"] == "ok"
+
+
+@pytest.mark.slow
+def test_weights_of_what_is_drawn_count_the_contexts(
+    pool: BoardCaller, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Σ 1/pi over the drawn of each ordered pair estimates the number of contexts, and the budget is kept."""
+    learned(pool, bench)
+    policy = pool("GET", "/policy").json()
+    seeds = count()
+    monkeypatch.setattr(run, "generator", lambda: np.random.default_rng(next(seeds)))
+    total: dict[tuple[str, str], float] = {}
+    square: dict[tuple[str, str], float] = {}
+    drawn = 0
+    for start in range(10_000, 30_000, 1_000):
+        for each in ask(pool, contexts=contexts(1_000, start=start)):
+            pair, weight = (each["left"], each["right"]), 1 / each["propensity"]
+            assert policy["floor"] <= each["propensity"] <= 1
+            total[pair] = total.get(pair, 0.0) + weight
+            square[pair] = square.get(pair, 0.0) + weight * (weight - 1)
+            drawn += 1
+    assert len(total) == 12
+    assert max(abs(total[pair] - 20_000) / square[pair] ** 0.5 for pair in total) < 4
+    assert drawn / 20_000 == pytest.approx(policy["budget"], rel=0.02)
+
+
+def test_the_policy_in_force_is_shown_until_the_next_one(pool: BoardCaller, bench: Bench) -> None:
+    learned(pool, bench)
+    before = pool("GET", "/policy").json()
+    assert pool("PATCH", "", {"acquisition": {"budget": 2.0}}).status_code == 200
+    assert pool("GET", "/policy").json() == before
+    bench.refit(pool.slug)
+    while (after := pool("GET", "/policy").json())["id"] == before["id"]:
+        pass
+    assert (after["budget"], after["expected_cost"]) == (2.0, pytest.approx(2.0))

@@ -26,12 +26,14 @@ def policy(work: UnitOfWork, board: Board, shelf: Shelf) -> dict[str, Any]:
     drawer = Drawer(board.config, advisor, standing.items, asked.mode, np.random.default_rng())
     drawer.check()
     found = None if advisor is None else advisor.plan.modes.get(asked.mode)
+    # Draws are made by what the policy was made for, until a refit knows what was asked since.
+    kept = asked if advisor is None or found is None else advisor.plan.asked
     return {
         "board": board.slug,
         **drawer.policy(),
         "mode": asked.mode,
-        "budget": asked.budget,
-        "exploration": asked.exploration,
+        "budget": kept.budget,
+        "exploration": kept.exploration,
         "floor": drawer.floor,
         "reliability": None if advisor is None else advisor.plan.exponent,
         "contexts": 0 if advisor is None else advisor.plan.contexts,

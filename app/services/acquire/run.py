@@ -30,6 +30,7 @@ from app.services.acquire.drawing import Drawer, Drawn
 from app.services.acquire.leasing import POOL, SENT, Lessor, seen, wanted
 from app.services.acquire.shelf import Shelf
 
+generator = np.random.default_rng
 RETRY_AFTER = "retry_after"
 CONTEXTS_AT_ONCE = 64
 """Contexts of the pool that are drawn for in one go, where few of them bring a pair."""
@@ -84,7 +85,7 @@ def _drawer(work: UnitOfWork, board: Board, draft: AcquireDraft, shelf: Shelf) -
     standing = work.assignments.standing(board.id)
     mode = draft.mode or board.config.acquisition.mode
     advisor = shelf.advisor(board.id, standing.snapshot_id)
-    return Drawer(board.config, advisor, standing.items, mode, np.random.default_rng())
+    return Drawer(board.config, advisor, standing.items, mode, generator())
 
 
 class _Place(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,7 +27,7 @@ from app.stats.gars import Estimand, Graph
 from app.stats.types import Covariates, Floats, OutcomeModel, Rule
 
 KEPT_BYTES = 512 << 20
-"""Artifacts of so many bytes stay loaded; of the boards used last."""
+"""Policies of so many bytes stay loaded; of the boards used last."""
 REST = 30.0
 """Seconds between two tries to load what cannot be loaded."""
 
@@ -53,7 +54,7 @@ class Advisor:
     graph : all pairs of its items.
     featuriser : None on boards without features.
     models : of the folds.
-    size : bytes of the artifacts.
+    size : bytes in memory, about.
     """
 
     snapshot_id: UUID
@@ -110,15 +111,18 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
         return None
     plan = unpack_plan(storage.joined(pieces[POLICY]))
     featuriser = storage.joined(pieces[FEATURISER])
+    loaded = Featuriser.from_bytes(featuriser) if featuriser else None
+    models = [load_model(body) for body in pieces[MODEL]]
     return Advisor(
         snapshot_id,
         plan,
         estimand_named(plan.asked.estimand, board.config),
         rule(board.config.categories),
         Graph.complete(len(plan.items)),
-        Featuriser.from_bytes(featuriser) if featuriser else None,
-        [load_model(body) for body in pieces[MODEL]],
-        sum(len(piece) for kind in pieces.values() for piece in kind),
+        loaded,
+        models,
+        # Artifacts are compressed; what they become is as large as it would be written plainly.
+        len(pickle.dumps((dict(plan.modes), loaded, models), protocol=pickle.HIGHEST_PROTOCOL)),
     )
 
 
