@@ -101,7 +101,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     # A connection of its own: requests that wait for a policy may hold all others.
     loader = open_engine(settings.database.url, pool_size=1)
     # Another: a group of votes waits for no request.
-    writer = open_engine(settings.database.url, pool_size=1)
+    writer = open_engine(settings.database.url, pool_size=1, tested=False)
     # And another: boards are watched also where all requests wait.
     watcher = open_engine(settings.database.url, pool_size=1)
     redis = open_redis(settings.redis.url)
@@ -109,7 +109,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     memory, streams = Memory(Warm(), KnownKeys(), Tally(limiter)), Streams()
     watch = Watch(settings.redis.url, partial(UnitOfWork, open_sessions(watcher)), memory, streams)
     news = Herald(RedisNews(redis), watch)
-    announcer = Announcer(partial(news.publish, event="votes"))
+    queue = queue or CeleryQueue(open_celery(settings.redis.url))
+    announcer = Announcer(partial(news.publish, event="votes"), queue.live)
 
     open_writer = partial(UnitOfWork, open_sessions(writer), announce=announcer.votes)
     box = BallotBox(GroupWriter(open_writer, limiter), most=settings.votes.waiting)
@@ -147,7 +148,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         votes=VoteDoor(box, patience=settings.votes.patience),
         redis=redis,
         limiter=limiter,
-        queue=queue or CeleryQueue(open_celery(settings.redis.url)),
+        queue=queue,
         opener=Opener(),
         rendered=Rendered(),
         shelf=Shelf(partial(UnitOfWork, open_sessions(loader))),

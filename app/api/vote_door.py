@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import problems
-from app.api.logs import HEADER, log_request, name_request
+from app.api.logs import HEADER, RequestLines, name_request
 from app.api.routing import NUL, is_json, read_body, read_json
 from app.db.votes import VoteView
 from app.domain.ballots import BALLOT, Ballot
@@ -59,6 +59,7 @@ class VoteDoor:
     def __init__(self, box: BallotBox, *, patience: float) -> None:
         self._box = box
         self._patience = patience
+        self._lines = RequestLines()
 
     @staticmethod
     def takes(scope: Scope) -> bool:
@@ -82,7 +83,7 @@ class VoteDoor:
         except Disconnected:
             status = 499
         finally:
-            log_request(scope, status, started)
+            self._lines.add(scope, status, started)
 
     async def _response(self, slug: str, headers: dict[str, str], scope: Scope, receive: Receive) -> Response:
         try:

@@ -93,8 +93,10 @@ async def record(request: Request, board: Slug, ports: PortsOf, _: Documented) -
     """
     client = request.client
     sender = Sender(request.headers.get("authorization"), client.host if client else "unknown")
-    document = await request.json() if is_json(request.headers.get("content-type", "")) else await request.body()
-    return await ports.votes.store(board, sender, document or None)
+    document = (
+        await request.json() if is_json(request.headers.get("content-type", "")) else await request.body() or None
+    )
+    return await ports.votes.store(board, sender, document)
 
 
 @router.post("/batch", response_class=Response, responses=BATCH_ANSWER)

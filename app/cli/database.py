@@ -14,6 +14,7 @@ from app.cli.options import database_url
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import DomainError
+from app.queue import CeleryQueue, open_celery
 from app.services.announce import Announcer
 from app.services.estimands import register
 from app.settings import Settings
@@ -39,11 +40,10 @@ def _announcer(url: str | None) -> Iterator[Announcer]:
     if url is None:
         yield Announcer()
         return
-    with (
-        closing(open_redis(url)) as redis,
-        closing(Announcer(partial(RedisNews(redis).publish, event="votes"))) as told,
-    ):
-        yield told
+    with closing(open_redis(url)) as redis:
+        news, queue = RedisNews(redis), CeleryQueue(open_celery(url))
+        with closing(Announcer(partial(news.publish, event="votes"), queue.live)) as announcer:
+            yield announcer
 
 
 @contextmanager

@@ -10,12 +10,13 @@ from sqlalchemy import Row, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.db.arrays import texts
+from app.db.arrays import hashes, texts
 from app.db.assignments import Standing
-from app.db.keys import USE_RESOLUTION, Bearer
+from app.db.keys import BEARERS, USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
 from app.db.models import Context, Vote
+from app.db.together import together
 from app.domain.boards import Board, BoardConfig, from_document, to_document
 from app.domain.keys import Caller
 
@@ -39,6 +40,8 @@ class Knock(NamedTuple):
     bearer: Bearer | None
     standing: Standing
 
+
+CHANGED = text("SELECT updated_at FROM boards WHERE id = :board")
 
 VERSIONS = text("""
 SELECT slug, id, updated_at FROM boards WHERE slug = ANY(CAST(:slugs AS text[])) AND deleted_at IS NULL
@@ -78,9 +81,14 @@ class BoardRepository:
         standing = Standing.of(row.snapshot_id, row.candidates or [])
         return Knock(None if row.id is None else _board(row), bearer, standing)
 
-    def versions(self, slugs: Iterable[str]) -> dict[str, Version]:
-        """Those of the slugs that boards have: enough to tell whether a board in memory is still the stored one."""
-        return {row[0]: Version(row[1], row[2]) for row in self._session.execute(VERSIONS, {"slugs": texts(slugs)})}
+    def knock_all(
+        self, slugs: Iterable[str], fingerprints: Iterable[bytes]
+    ) -> tuple[dict[str, Version], dict[bytes, Bearer]]:
+        """Those of the slugs that boards have, and whose keys come for them: enough to know a board in memory by."""
+        values = {"hashes": hashes(fingerprints), "resolution": USE_RESOLUTION}
+        boards, keys = together(self._session, [(VERSIONS, {"slugs": texts(slugs)}), (BEARERS, values)])
+        bearers = {bytes(row[0]): Bearer(Caller(row[1], row[2], row[3]), row[4]) for row in keys}
+        return {row[0]: Version(row[1], row[2]) for row in boards}, bearers
 
     def get(self, board_id: int) -> Board | None:
         """The board of this number, deleted or not."""
@@ -89,7 +97,10 @@ class BoardRepository:
 
     def fresh(self, board: Board) -> Board:
         """The board as it is now: the same one unless it was changed since it was read."""
-        changed_at = self._session.scalar(select(BoardRow.updated_at).where(BoardRow.id == board.id))
+        return self.as_of(board, self._session.execute(CHANGED, {"board": board.id}).scalar_one())
+
+    def as_of(self, board: Board, changed_at: datetime) -> Board:
+        """What `fresh` returns, once it is known when the board was changed."""
         if changed_at == board.updated_at:
             return board
         return _board(self._session.get_one(BoardRow, board.id, populate_existing=True))

@@ -10,8 +10,14 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.orm import Session
 
+from app.db.arrays import texts
 from app.db.locks import Lock, hold
 from app.db.models import Item, ItemName, ItemSpan
+
+RESOLVE = text("""
+SELECT item_names.name, items.id, items.name FROM item_names JOIN items ON items.id = item_id
+WHERE item_names.board_id = :board AND item_names.name = ANY(CAST(:names AS text[]))
+""")
 
 CREATE = text("""
 WITH named AS (
@@ -63,12 +69,8 @@ class ItemRepository:
 
     def resolve(self, board_id: int, names: Iterable[str]) -> dict[str, ItemRef]:
         """The items behind those of the names, own names or aliases, that are known."""
-        query = (
-            select(ItemName.name, Item.id, Item.name)
-            .join(Item, Item.id == ItemName.item_id)
-            .where(ItemName.board_id == board_id, ItemName.name == func.any(list(names)))
-        )
-        return {name: ItemRef(item_id, own) for name, item_id, own in self._session.execute(query)}
+        rows = self._session.execute(RESOLVE, {"board": board_id, "names": texts(names)})
+        return {name: ItemRef(item_id, own) for name, item_id, own in rows}
 
     def create(self, board_id: int, names: Iterable[str], *, active_from: datetime | None = None) -> dict[str, ItemRef]:
         """Add items of new names, active from then or from now; call `lock` first."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
-from app.db.arrays import hashes
 from app.db.models import Board, Key
 from app.domain.keys import Caller
 
@@ -57,12 +55,6 @@ class KeyRepository:
         """Whose key this is."""
         row = self._session.execute(BEARER, {"hash": fingerprint, "resolution": USE_RESOLUTION}).one_or_none()
         return None if row is None else Bearer(Caller(row[0], row[1], row[2]), row[3])
-
-    def bearers(self, fingerprints: Iterable[bytes]) -> dict[bytes, Bearer]:
-        """Whose keys these are, where they are known."""
-        values = {"hashes": hashes(fingerprints), "resolution": USE_RESOLUTION}
-        rows = self._session.execute(BEARERS, values)
-        return {bytes(row[0]): Bearer(Caller(row[1], row[2], row[3]), row[4]) for row in rows}
 
     def touch(self, key_id: int) -> None:
         """Write down that the key is in use."""

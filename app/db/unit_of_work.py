@@ -121,6 +121,14 @@ class UnitOfWork:
         """Tell of a board's new votes once they are durable."""
         self.after_commit(partial(self._announce, board_id))
 
+    def release(self) -> None:
+        """End what was only read: the connection goes back until it is needed again.
+
+        A request is answered in several steps of a few threads. One that kept its connection from step to step would
+        wait for a thread, while the threads wait for connections.
+        """
+        self.session.rollback()
+
     def commit(self) -> None:
         """Make the work durable, then run the actions that waited for it."""
         self.session.commit()

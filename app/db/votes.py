@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,8 +11,13 @@ from sqlalchemy import CursorResult, Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
 from app.db.arrays import hashes, moments, plain, texts
-from app.db.locks import Lock, hold, share
+from app.db.boards import CHANGED
+from app.db.contexts import FIND
+from app.db.items import RESOLVE, ItemRef
+from app.db.locks import ALONE, SHARED, Lock, hold, share
 from app.db.models import Context, Item, Offer, Vote
+from app.db.together import Statement, together
+from app.domain.contexts import Known
 from app.domain.votes import Head, Row, Slot
 
 COLUMNS = {
@@ -41,13 +46,20 @@ BY_ID = text("""
 SELECT client_id, digest, id FROM votes WHERE board_id = :board AND client_id = ANY(CAST(:ids AS uuid[]))
 """)
 
+# A plan made while a table was small is kept: it must not read the whole table then.
+BY_INDEX = text("SELECT set_config('enable_seqscan', 'off', true)")
+
 HEADS = text("""
 SELECT DISTINCT ON (votes.context_id, votes.left_id, votes.right_id, votes.voter)
        votes.context_id, votes.left_id, votes.right_id, votes.voter, revision, votes.id
-FROM unnest(CAST(:contexts AS bigint[]), CAST(:lefts AS bigint[]), CAST(:rights AS bigint[]), CAST(:voters AS text[]))
-     AS slot (context_id, left_id, right_id, voter)
-JOIN votes USING (context_id, left_id, right_id, voter)
-WHERE board_id = :board AND votes.voter IS NOT NULL AND votes.context_id IS NOT NULL
+FROM unnest(CAST(:contexts AS text[]), CAST(:lefts AS text[]), CAST(:rights AS text[]), CAST(:voters AS text[]))
+     AS slot (context, one, other, voter)
+JOIN contexts ON contexts.board_id = :board AND contexts.external_id = slot.context
+JOIN item_names AS one ON one.board_id = :board AND one.name = slot.one
+JOIN item_names AS other ON other.board_id = :board AND other.name = slot.other
+JOIN votes ON votes.board_id = :board AND votes.context_id = contexts.id AND votes.left_id = one.item_id
+     AND votes.right_id = other.item_id AND votes.voter = slot.voter
+WHERE votes.voter IS NOT NULL AND votes.context_id IS NOT NULL
 ORDER BY votes.context_id, votes.left_id, votes.right_id, votes.voter, revision DESC
 """)
 
@@ -66,6 +78,26 @@ class VoteView(NamedTuple):
     propensity: float | None
     created_at: datetime
     received_at: datetime
+
+
+class Named(NamedTuple):
+    """What votes name: items, votes by their ids, contexts, and slots as (context, left, right, voter)."""
+
+    items: Collection[str]
+    votes: Collection[UUID]
+    contexts: Collection[str]
+    slots: Collection[tuple[str, str, str, str]]
+
+
+class Found(NamedTuple):
+    """What of it is stored, when the board was changed last, and when votes stored now will have been received."""
+
+    received_at: datetime
+    changed_at: datetime
+    items: dict[str, ItemRef]
+    digests: dict[UUID, bytes]
+    contexts: dict[str, Known]
+    heads: dict[Slot, Head]
 
 
 class VoteRepository:
@@ -103,12 +135,27 @@ class VoteRepository:
         )
         return {str(voter): count for voter, count in self._session.execute(query)}
 
-    def heads(self, board_id: int, slots: Iterable[Slot]) -> dict[Slot, Head]:
-        """The newest vote of each slot that has one."""
-        contexts, lefts, rights, voters = zip(*slots, strict=True)
-        values = {"contexts": plain(contexts), "lefts": plain(lefts), "rights": plain(rights), "voters": texts(voters)}
-        rows = self._session.execute(HEADS, {"board": board_id, **values})
-        return {(row[0], row[1], row[2], row[3]): Head(row[4], row[5]) for row in rows}
+    def look(self, board_id: int, named: Named, *, counted: bool) -> Found:
+        """Take the locks of `lock`, then look up all that votes name, in one round trip."""
+        board: dict[str, Any] = {"board": board_id}
+        asked: list[Statement] = [(BY_INDEX, {}), (SHARED, {"lock": int(Lock.VOTES), **board})]
+        asked += [(ALONE, {"lock": int(Lock.VOTERS), **board})] if counted else []
+        locks = len(asked)
+        asked += [(CHANGED, board), (RESOLVE, {"names": texts(named.items), **board})]
+        asked += [(BY_ID, {"ids": plain(named.votes), **board}), (FIND, {"ids": texts(named.contexts), **board})]
+        if named.slots:
+            columns = zip(("contexts", "lefts", "rights", "voters"), zip(*named.slots, strict=True), strict=True)
+            asked.append((HEADS, {name: texts(column) for name, column in columns} | board))
+        rows = together(self._session, asked)
+        changed, items, votes, contexts, *heads = rows[locks:]
+        return Found(
+            received_at=rows[1][0][0],
+            changed_at=changed[0][0],
+            items={row[0]: ItemRef(row[1], row[2]) for row in items},
+            digests={row[0]: row[1] for row in votes},
+            contexts={row[0]: Known(*row[1:]) for row in contexts},
+            heads={(row[0], row[1], row[2], row[3]): Head(row[4], row[5]) for found in heads for row in found},
+        )
 
     def insert(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
         """Insert what does not collide with a stored vote; how many that were."""

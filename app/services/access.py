@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.db.assignments import Standing
+from app.db.boards import Version
 from app.db.keys import Bearer
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -37,10 +38,10 @@ def knock(uow: UnitOfWork, slug: str, authorization: str | None) -> Knocked:
     return Knocked(None if secret is None else keys.admitted(uow, found.bearer), found.board, found.standing)
 
 
-def identify_all(
-    uow: UnitOfWork, authorizations: Iterable[str | None]
-) -> dict[str | None, Caller | DomainError | None]:
-    """Who sends each of these headers, as `identify` would say or refuse, in one statement."""
+def knock_all(
+    uow: UnitOfWork, slugs: Iterable[str], authorizations: Iterable[str | None]
+) -> tuple[dict[str, Version], dict[str | None, Caller | DomainError | None]]:
+    """Which of the boards exist, and who sends each header, as `identify` would say or refuse, in one round trip."""
     secrets: dict[str | None, str | None] = {}
     told: dict[str | None, Caller | DomainError | None] = {}
     for authorization in authorizations:
@@ -49,10 +50,10 @@ def identify_all(
         except DomainError as error:
             told[authorization] = error
     fingerprints = {header: fingerprint(secret) for header, secret in secrets.items() if secret is not None}
-    bearers = uow.keys.bearers(fingerprints.values()) if fingerprints else {}
+    versions, bearers = uow.boards.knock_all(slugs, fingerprints.values())
     for header in secrets:
         told[header] = _admitted(uow, bearers.get(fingerprints[header])) if header in fingerprints else None
-    return told
+    return versions, told
 
 
 def _admitted(uow: UnitOfWork, bearer: Bearer | None) -> Caller | DomainError:

@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 from app.db.assignments import Held
 from app.db.items import ItemRef
 from app.db.unit_of_work import Collision, UnitOfWork
-from app.db.votes import VoteView
+from app.db.votes import Named, VoteView
 from app.domain.acquire import unknown_assignment, uuid_of
 from app.domain.ballots import BALLOT, Ballot, BallotReader, answering, digest
 from app.domain.boards import Board, BoardConfig
-from app.domain.contexts import Wanted, contradiction
+from app.domain.contexts import Known, Wanted, contradiction
 from app.domain.errors import DomainError, Invalid, Missing
 from app.domain.parsing import parse
 from app.domain.votes import (
@@ -32,7 +32,7 @@ from app.domain.votes import (
 NO_BALLOT = Ballot()
 
 
-class _Undone(Exception):
+class Undone(Exception):
     """Votes were refused after they had left a trace: a new item, a context that counts as offered.
 
     Parameters
@@ -47,13 +47,13 @@ class _Undone(Exception):
 
 def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime) -> list[Result]:
     """Store votes and commit; the fate of each, in order. What `settle` says of the parameters holds here."""
-    rows, _ = settle(uow, board, ballots, now=now)
+    rows, _ = uow.boldly(partial(settle, uow, board, ballots, now), undone=Undone)
     uow.commit()
     return [outcome_of(row) for row in rows]
 
 
 def settle(
-    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime
+    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime, careful: bool
 ) -> tuple[list[Row], datetime]:
     """Store votes as soon as the caller commits; what became of each, in order, and when the new ones were received.
 
@@ -61,13 +61,16 @@ def settle(
     ----------
     ballots : as sent, or why one could not be read, which becomes its result.
     now : the time of votes that bring none, and the day in which votes per voter are counted.
+    careful : whether it is tried again from a savepoint where others come in between or something was written for
+        votes that are refused; else that is the caller's, by `UnitOfWork.boldly`.
     """
-    received_at = uow.votes.lock(board.id, counted=board.config.votes.per_voter_per_day is not None)
-    current = uow.boards.fresh(board)
     while True:
+        action = partial(_settle, uow, board, ballots, now)
         try:
-            rows = uow.attempt(partial(_settle, uow, current, ballots, now))
-        except _Undone as undone:
+            rows, received_at = uow.attempt(action) if careful else action()
+        except Undone as undone:
+            if not careful:
+                raise
             # Each round refuses at least one more.
             ballots = undone.ballots
         else:
@@ -113,31 +116,58 @@ def number(uow: UnitOfWork, board: Board, vote: UUID) -> int:
     return numbers[vote]
 
 
-def _settle(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime) -> list[Row]:
-    held = _held(uow, board, ballots)
-    rows = _read(board.config, [_answering(ballot, held) for ballot in ballots])
-    going = _name(uow, board, [row for row in rows if row.result is None])
-    given = [row.client_id for row in going if row.ballot.id is not None]
-    going = settle_ids(going, uow.votes.digests(board.id, given) if given else {})
+def _settle(
+    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime
+) -> tuple[list[Row], datetime]:
+    counted = board.config.votes.per_voter_per_day is not None
+    held = _held(uow, board, ballots, counted)
+    answering = [_answering(ballot, held) for ballot in ballots] if held is not None else ballots
+    found = uow.votes.look(board.id, _named(answering), counted=counted)
+    board = uow.boards.as_of(board, found.changed_at)
+    if (board.config.votes.per_voter_per_day is not None) > counted:
+        uow.votes.lock(board.id, counted=True)
+    rows = _read(board.config, answering)
+    going = _name(board, [row for row in rows if row.result is None], found.items)
+    going = settle_ids(going, found.digests)
     going = settle_assignments(going, held) if held else going
     touched = going
-    _create_items(uow, board, going)
-    going = _place(uow, board, going)
-    slots = {slot for row in going if (slot := row.slot) is not None}
+    wrote = _create_items(uow, board, going)
+    going, placing = _place(uow, board, going, found.contexts)
     placed = going
-    going = settle_slots(placed, uow.votes.heads(board.id, slots) if slots else {}, revotes=board.config.votes.revotes)
+    going = settle_slots(placed, found.heads, revotes=board.config.votes.revotes)
     going = _limit(uow, board, going, now)
     _check_refused(uow, board, placed)
-    if len(going) < len(touched):
-        raise _Undone([row.error or ballot for row, ballot in zip(rows, ballots, strict=True)])
+    if (wrote or placing) and len(going) < len(touched):
+        raise Undone([row.error or ballot for row, ballot in zip(rows, ballots, strict=True)])
     if going:
         _insert(uow, board, going, now)
-    return rows
+    return rows, found.received_at
 
 
-def _held(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError]) -> dict[str, Held]:
-    """The assignments that are answered, locked, by their ids as they were sent."""
+def _named(ballots: Sequence[Ballot | DomainError]) -> Named:
+    """What the votes name, whether or not they turn out to be votes."""
+    items, ids, contexts, slots = set[str](), list[UUID](), set[str](), set[tuple[str, str, str, str]]()
+    for each in ballots:
+        if isinstance(each, DomainError) or each.left is None or each.right is None:
+            continue
+        items.update((each.left, each.right))
+        if each.id is not None:
+            ids.append(each.id)
+        if each.context is not None:
+            contexts.add(each.context.id)
+            if each.voter is not None:
+                slots.add((each.context.id, each.left, each.right, each.voter))
+    return Named(items, ids, contexts, slots)
+
+
+def _held(
+    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], counted: bool
+) -> dict[str, Held] | None:
+    """The assignments that are answered, locked, by their ids as they were sent; None where there are none."""
     sent = {each.assignment for each in ballots if isinstance(each, Ballot) and each.assignment is not None}
+    if not sent:
+        return None
+    uow.votes.lock(board.id, counted=counted)
     numbers = {name: number for name in sent if (number := uuid_of(name)) is not None}
     found = uow.assignments.locked(board.id, set(numbers.values())) if numbers else {}
     return {name: found[number] for name, number in numbers.items() if number in found}
@@ -177,10 +207,7 @@ def _refused(ballot: Ballot, error: DomainError) -> Row:
     return row
 
 
-def _name(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
-    sent = {row.ballot.left for row in rows} | {row.ballot.right for row in rows}
-    names = {name for name in sent if name is not None}
-    known = uow.items.resolve(board.id, names) if names else {}
+def _name(board: Board, rows: Sequence[Row], known: Mapping[str, ItemRef]) -> list[Row]:
     going = []
     for row in rows:
         error = _name_one(row, known, board.config.open_items)
@@ -221,10 +248,11 @@ def _limit(uow: UnitOfWork, board: Board, rows: list[Row], now: datetime) -> lis
     return settle_limit(rows, uow.votes.counts(board.id, voters, today), limit, retry_after=wait)
 
 
-def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
+def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
+    """Create the items that are new; whether there are any."""
     new = {row.left for row in rows if not row.left_id} | {row.right for row in rows if not row.right_id}
     if not new:
-        return
+        return False
     uow.items.lock(board.id)
     known = uow.items.resolve(board.id, new)
     if any(known):
@@ -233,13 +261,15 @@ def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
     for row in rows:
         row.left_id = row.left_id or known[row.left].id
         row.right_id = row.right_id or known[row.right].id
+    return True
 
 
-def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
+def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row], stored: Mapping[str, Known]) -> tuple[list[Row], bool]:
+    """The rows whose contexts are what they say, and whether anything was written for that."""
     wanted = _wanted(rows)
     if not wanted:
-        return list(rows)
-    known, _ = uow.contexts.ensure(board.id, wanted)
+        return list(rows), False
+    known, created = uow.contexts.ensure(board.id, wanted, stored)
     going = []
     for row in rows:
         if row.ballot.context is not None:
@@ -253,9 +283,8 @@ def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> list[Row]:
     newly = {known[name].id: each for name, each in wanted.items() if not known[name].offered}
     if newly:
         uow.contexts.learn(newly)
-    if board.config.unit == "context":
-        _name_offers(uow, board, going)
-    return going
+    named = board.config.unit == "context" and _name_offers(uow, board, going)
+    return going, bool(created or newly or named)
 
 
 def _wanted(rows: Sequence[Row]) -> dict[str, Wanted]:
@@ -268,13 +297,15 @@ def _wanted(rows: Sequence[Row]) -> dict[str, Wanted]:
     return {name: Wanted(known, offered=True) for name, known in features.items()}
 
 
-def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:
+def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
+    """Store the offers that the rows name; whether they name any."""
     named = [(row, row.context_id, row.ballot.offer) for row in rows if row.ballot.offer is not None]
     pairs = {(context, offer) for _, context, offer in named if context is not None and offer is not None}
     offers = uow.contexts.ensure_offers(board.id, pairs) if pairs else {}
     for row, context, offer in named:
         if context is not None and offer is not None:
             row.offer_id = offers[context, offer]
+    return bool(pairs)
 
 
 def _check_refused(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from app.cache.limits import Quota, RateLimiter
+from app.db.boards import Version
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import DomainError, limited
 from app.domain.keys import Caller
-from app.domain.votes import Result, outcome_of
+from app.domain.votes import Result, Row, outcome_of
 from app.services import access, votes
 from app.services.ballot_box.casts import Cast, Fate, Stored
 
@@ -41,8 +43,10 @@ class GroupWriter:
         with self._open_work() as work:
             fates: dict[Cast, Fate] = {}
             groups: defaultdict[str, list[Cast]] = defaultdict(list)
-            boards = self._known_boards(work, {cast.slug for cast in casts})
-            for cast, caller in self._counted(casts, _callers(work, casts, fates), fates):
+            headers = {cast.authorization for cast in casts}
+            versions, told = access.knock_all(work, {cast.slug for cast in casts}, headers)
+            boards = self._boards_of(work, versions)
+            for cast, caller in self._counted(casts, _callers(casts, told, fates), fates):
                 try:
                     access.opened(boards.get(cast.slug), cast.slug, caller, "votes")
                 except DomainError as error:
@@ -54,9 +58,10 @@ class GroupWriter:
             fates |= _stored(work, sorted(together, key=lambda each: each[0].id))
         return [fates[cast] for cast in casts]
 
-    def _known_boards(self, work: UnitOfWork, slugs: Iterable[str]) -> dict[str, Board]:
+    def _boards_of(self, work: UnitOfWork, versions: Mapping[str, Version]) -> dict[str, Board]:
+        """The boards as they are now, read where they are not in memory as they are."""
         found = {}
-        for slug, version in work.boards.versions(slugs).items():
+        for slug, version in versions.items():
             board = self._boards.get(slug)
             if board is None or (board.id, board.updated_at) != version:
                 board = work.boards.find(slug)
@@ -91,43 +96,50 @@ def _refused(quota: Quota) -> DomainError:
     return limited("rate-limit", "too many requests", retry_after=quota.wait)
 
 
-def _callers(work: UnitOfWork, casts: Iterable[Cast], fates: dict[Cast, Fate]) -> dict[Cast, Caller | None]:
+def _callers(
+    casts: Iterable[Cast], told: Mapping[str | None, Caller | DomainError | None], fates: dict[Cast, Fate]
+) -> dict[Cast, Caller | None]:
     """Who sends each vote: None where no key was sent; a key that is not known is the vote's fate."""
-    senders: defaultdict[str | None, list[Cast]] = defaultdict(list)
-    for cast in casts:
-        senders[cast.authorization].append(cast)
-    told = access.identify_all(work, senders)
     callers: dict[Cast, Caller | None] = {}
-    for authorization, group in senders.items():
-        caller = told[authorization]
+    for cast in casts:
+        caller = told[cast.authorization]
         if isinstance(caller, DomainError):
-            fates.update(dict.fromkeys(group, caller))
+            fates[cast] = caller
         else:
-            callers.update(dict.fromkeys(group, caller))
+            callers[cast] = caller
     return callers
 
 
 def _stored(work: UnitOfWork, groups: Sequence[tuple[Board, Sequence[Cast]]]) -> dict[Cast, Fate]:
     """Store the votes of all boards and commit."""
     now = datetime.now(UTC)
-    fates: dict[Cast, Fate] = {}
+    fates, settled = work.boldly(partial(_settled, work, groups, now), undone=votes.Undone)
     unread: defaultdict[int, list[tuple[Board, Cast, Result]]] = defaultdict(list)
+    work.commit()
+    for board, cast, row, received_at in settled:
+        result = outcome_of(row)
+        if result.error is not None:
+            fates[cast] = result.error
+        elif result.status == "created" and row.assignment_id is None:
+            fates[cast] = Stored(board, votes.view_of(row, now=now, received_at=received_at), True)
+        else:
+            unread[board.id].append((board, cast, result))
+    return fates | _read_back(work, unread)
+
+
+def _settled(
+    work: UnitOfWork, groups: Sequence[tuple[Board, Sequence[Cast]]], now: datetime, careful: bool
+) -> tuple[dict[Cast, Fate], list[tuple[Board, Cast, Row, datetime]]]:
+    fates: dict[Cast, Fate] = {}
+    settled = []
     for board, group in groups:
         try:
-            rows, received_at = votes.settle(work, board, [cast.ballot for cast in group], now=now)
+            rows, received_at = votes.settle(work, board, [cast.ballot for cast in group], now, careful)
         except DomainError as error:
             fates.update(dict.fromkeys(group, error))
-            continue
-        for cast, row in zip(group, rows, strict=True):
-            result = outcome_of(row)
-            if result.error is not None:
-                fates[cast] = result.error
-            elif result.status == "created" and row.assignment_id is None:
-                fates[cast] = Stored(board, votes.view_of(row, now=now, received_at=received_at), True)
-            else:
-                unread[board.id].append((board, cast, result))
-    work.commit()
-    return fates | _read_back(work, unread)
+        else:
+            settled += [(board, cast, row, received_at) for cast, row in zip(group, rows, strict=True)]
+    return fates, settled
 
 
 def _read_back(work: UnitOfWork, unread: Mapping[int, Sequence[tuple[Board, Cast, Result]]]) -> dict[Cast, Fate]:

@@ -1,0 +1,39 @@
+"""Several statements in one round trip: while many processes share the machine, waiting costs more than working."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from sqlalchemy import Dialect, TextClause
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.orm import Session
+
+Statement = tuple[TextClause, Mapping[str, Any]]
+Rows = list[tuple[Any, ...]]
+
+
+def together(session: Session, statements: Sequence[Statement]) -> list[Rows]:
+    """Run statements one after the other within the session's transaction; the rows of each."""
+    connection = session.connection()
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    try:
+        with driver.pipeline():
+            cursors = [driver.execute(_written(text), values, prepare=True) for text, values in statements]
+            return [cursor.fetchall() for cursor in cursors]
+    except psycopg.Error as error:
+        if driver.closed:
+            connection.invalidate()
+        known = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        raise (OperationalError if known else DBAPIError)("together", {}, error) from error
+
+
+@lru_cache
+def _written(statement: TextClause) -> bytes:
+    """The statement as the driver reads it."""
+    dialect: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+    return str(statement.compile(dialect=dialect)).encode()

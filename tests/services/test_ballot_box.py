@@ -1,0 +1,195 @@
+"""Votes of many requests written together: nobody suffers from a neighbour, and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
+
+from app.api.vote_door import Sender, VoteDoor
+from app.cache.connection import open_redis
+from app.cache.limits import RateLimiter
+from app.db.engine import open_sessions
+from app.db.unit_of_work import UnitOfWork
+from app.domain.ballots import BALLOT
+from app.domain.boards import DRAFT, Board
+from app.domain.errors import DomainError, Unavailable
+from app.domain.items import ItemDraft
+from app.domain.keys import KeyDraft
+from app.domain.parsing import parse
+from app.services import boards, items, keys
+from app.services.ballot_box.box import BallotBox
+from app.services.ballot_box.casts import Cast, Failed, Fate, Stored, named
+from app.services.ballot_box.writer import GroupWriter
+
+NUMBERS = count()
+Open = Callable[[], UnitOfWork]
+Write = Callable[[Sequence[Cast]], list[Fate]]
+
+
+@pytest.fixture
+def open_work(database: Engine) -> Open:
+    return partial(UnitOfWork, open_sessions(database))
+
+
+@pytest.fixture
+def write(open_work: Open, redis_url: str) -> Write:
+    return GroupWriter(open_work, RateLimiter(open_redis(redis_url), per_minute=1_000_000))
+
+
+@pytest.fixture
+def secret(open_work: Open) -> str:
+    with open_work() as work:
+        return keys.create(work, KeyDraft(scopes=["votes"]))[1]
+
+
+def make_board(open_work: Open, **fields: Any) -> Board:
+    with open_work() as work:
+        board = boards.create(work, parse(DRAFT, {"slug": f"box-{next(NUMBERS)}", **fields}))
+    for name in ("alpha", "beta"):
+        with open_work() as work:
+            items.put(work, board, name, ItemDraft())
+    return board
+
+
+def cast(board: Board | str, secret: str | None, **fields: Any) -> Cast:
+    """A vote as the door hands it over; nobody waits for its answer."""
+    document = {"left": "alpha", "right": "beta", "outcome": "left", **fields}
+    try:
+        ballot, named_here = named(parse(BALLOT, document))
+    except DomainError as error:
+        ballot, named_here = error, False
+    slug = board if isinstance(board, str) else board.slug
+    header = None if secret is None else f"Bearer {secret}"
+    loop: Any = None
+    return Cast(slug, header, "1.2.3.4", ballot, named_here, loop, loop)
+
+
+def codes(fates: Sequence[Fate]) -> list[str]:
+    """What became of each, in a word."""
+    return [_code(fate) for fate in fates]
+
+
+def _code(fate: Fate) -> str:
+    if isinstance(fate, Stored):
+        return "new" if fate.new else "known"
+    return fate.code if isinstance(fate, DomainError) else "failed"
+
+
+def stored(database: Engine, board: Board) -> set[UUID]:
+    query = text("SELECT client_id FROM votes WHERE board_id = :board")
+    with database.connect() as connection:
+        return set(connection.execute(query, {"board": board.id}).scalars())
+
+
+def test_each_vote_of_a_group_has_a_fate_of_its_own(
+    write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    one, other = make_board(open_work), make_board(open_work, propensity="logged")
+    key = uuid4()
+    group = [
+        cast(one, secret, id=str(key)),
+        cast(one, secret, right="nobody"),
+        cast(one, "or_wrong"),
+        cast(one, None),
+        cast("nowhere", secret),
+        cast(one, secret, outcome=3),
+        cast(one, secret, id=str(key)),
+        cast(one, secret, id=str(key), outcome="right"),
+        cast(other, secret),
+        cast(other, secret, propensity=0.5),
+        cast(one, secret, context={"id": "c"}, voter="v"),
+        cast(one, secret, context={"id": "c"}, voter="v"),
+    ]
+    expected = ["new", "unknown-item", "unknown-key", "key-missing", "unknown-board", "bad-field", "known"]
+    expected += ["vote-id-taken", "propensity-missing", "new", "new", "second-vote"]
+    assert codes(write(group)) == expected
+    assert (len(stored(database, one)), len(stored(database, other))) == (2, 1)
+
+
+def test_a_try_whose_commit_was_not_heard_of_is_repeated_without_a_second_vote(
+    write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work)
+    tries: list[int] = []
+
+    def unheard(group: Sequence[Cast]) -> list[Fate]:
+        fates = write(group)
+        tries.append(len(group))
+        if len(tries) == 1:
+            raise OperationalError("COMMIT", {}, Exception("connection lost"))
+        return fates
+
+    fates = answered(unheard, [cast(board, secret), cast(board, secret, id=str(uuid4()))])
+    assert len(stored(database, board)) == 2
+    assert all(isinstance(fate, Stored) for fate in fates)
+    assert codes(fates)[0] == "new", "its id was given here, so this request brought it"
+
+
+def answered(write: Write, casts: list[Cast], most: int = 100) -> list[Fate]:
+    """Put votes into a box and wait for their answers."""
+
+    async def run() -> list[Fate]:
+        box = BallotBox(write, most=most)
+        loop = asyncio.get_running_loop()
+        for each in casts:
+            each.loop, each.answer = loop, loop.create_future()
+            box.put(each)
+        fates = await asyncio.gather(*(each.answer for each in casts))
+        await asyncio.to_thread(box.close)
+        return list(fates)
+
+    return asyncio.run(run())
+
+
+def test_a_vote_that_breaks_the_writer_breaks_it_alone() -> None:
+    def fragile(group: Sequence[Cast]) -> list[Fate]:
+        if any(each.slug == "bad" for each in group):
+            raise ValueError("broken")
+        return [Unavailable("fine", "") for _ in group]
+
+    fates = answered(fragile, [cast(slug, None) for slug in ("a", "bad", "b")])
+    assert [isinstance(fate, Failed) for fate in fates] == [False, True, False]
+
+
+def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None:
+    gate = threading.Event()
+
+    def slow(group: Sequence[Cast]) -> list[Fate]:
+        gate.wait()
+        return [Unavailable("late", "") for _ in group]
+
+    async def run() -> list[Any]:
+        box = BallotBox(slow, most=2)
+        door = VoteDoor(box, patience=0.5)
+        vote = {"left": "a", "right": "b", "outcome": "left"}
+        first = asyncio.create_task(door.store("x", Sender(None, ""), vote))
+        await asyncio.sleep(0.1)
+        rest = [asyncio.create_task(door.store("x", Sender(None, ""), vote)) for _ in range(3)]
+        answers = await asyncio.gather(first, *rest)
+        gate.set()
+        await asyncio.to_thread(box.close)
+        return list(answers)
+
+    answers = asyncio.run(run())
+    assert [answer.status_code for answer in answers] == [503] * 4
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in answers)
+    told = [b"too-many-votes" in answer.body for answer in answers]
+    assert told == [False, False, False, True]
+
+
+def test_a_closed_box_answers_what_is_in_it_and_takes_no_more() -> None:
+    fates = answered(lambda group: [Unavailable("fine", "") for _ in group], [cast("a", None) for _ in range(50)])
+    assert len(fates) == 50
+    box = BallotBox(lambda _: [], most=1)
+    box.close()
+    with pytest.raises(Unavailable):
+        box.put(cast("a", None))
