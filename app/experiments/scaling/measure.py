@@ -60,7 +60,11 @@ class Point:
 
 def measure(service: Service, size: Size) -> Point:
     """Fill a board, refit it, and go on."""
-    call = service.client()
+    with service.client() as call:
+        return _measured(service, call, size)
+
+
+def _measured(service: Service, call: Client, size: Size) -> Point:
     slug = f"n{size.votes}-k{size.items}"
     _make(call, slug, size)
     began = time.perf_counter()
@@ -81,11 +85,11 @@ def _make(call: Client, slug: str, size: Size) -> None:
 
 
 def _send(service: Service, slug: str, size: Size, part: int) -> None:
-    call = service.client()
-    for number in range(part, -(-size.votes // BATCH), WRITERS):
-        votes = list(_ballots(size, number, min(BATCH, size.votes - number * BATCH)))
-        results = call("POST", f"/boards/{slug}/votes/batch", {"votes": votes})["results"]
-        assert all(result["status"] == "created" for result in results), results[:3]
+    with service.client() as call:
+        for number in range(part, -(-size.votes // BATCH), WRITERS):
+            votes = list(_ballots(size, number, min(BATCH, size.votes - number * BATCH)))
+            results = call("POST", f"/boards/{slug}/votes/batch", {"votes": votes})["results"]
+            assert all(result["status"] == "created" for result in results), results[:3]
 
 
 def _ballots(size: Size, number: int, count: int) -> Iterator[dict[str, Any]]:
@@ -139,10 +143,11 @@ def _counts(answer: dict[str, Any], votes: int) -> bool:
 
 def _reads(service: Service, slug: str) -> float:
     def read(_: int) -> int:
-        call, until, done = service.client(), time.perf_counter() + READING, 0
-        while time.perf_counter() < until:
-            call("GET", f"/boards/{slug}/rankings")
-            done += 1
+        until, done = time.perf_counter() + READING, 0
+        with service.client() as call:
+            while time.perf_counter() < until:
+                call("GET", f"/boards/{slug}/rankings")
+                done += 1
         return done
 
     with ThreadPoolExecutor(READERS) as pool:

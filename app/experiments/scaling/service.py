@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -42,9 +42,11 @@ class Service:
     key: str
     pid: int
 
-    def client(self) -> Client:
+    @contextmanager
+    def client(self) -> Iterator[Client]:
         """A connection of one's own."""
-        return Client(self.port, self.key)
+        with closing(Client(self.port, self.key)) as client:
+            yield client
 
     @contextmanager
     def watched(self) -> Iterator[Memory]:
@@ -81,6 +83,10 @@ class Client:
         if answer.status >= 400:
             raise HTTPException(f"{method} {path}: {answer.status} {read[:500].decode()}")
         return orjson.loads(read) if read else None
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
 
 
 class Memory:
@@ -150,8 +156,8 @@ def running(processes: int) -> Iterator[Service]:
 def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     late = time.monotonic() + BEGINS
     while time.monotonic() < late and process.poll() is None:
-        with suppress(OSError, HTTPException):
-            Client(port, "")("GET", "/boards")
+        with suppress(OSError, HTTPException), closing(Client(port, "")) as client:
+            client("GET", "/boards")
             return
         time.sleep(0.2)
     raise RuntimeError(f"the service does not answer:\n{log.read_text()[-2000:]}")
