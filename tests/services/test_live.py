@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
@@ -17,9 +18,10 @@ from app.db.locks import Lock, lease
 from app.db.models import Snapshot
 from app.domain.boards import DRAFT, Board
 from app.domain.contexts import ContextDraft
+from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
 from app.domain.parsing import parse
-from app.services import boards, contexts, items, votes
+from app.services import boards, contexts, exclusions, items, votes
 from app.services.live.run import Updater
 from app.services.live.scoring import Refitted
 from app.services.rankings.opened import Opener, open_snapshot
@@ -32,6 +34,7 @@ from app.services.refit.gathering import gather
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
 from app.stats.debias.clusters import Clustering
+from app.stats.debias.folds import mix
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.segments import segment
 from app.stats.types import Covariates
@@ -93,7 +96,10 @@ def recomputed(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, le
         earlier = np.isin(frame.context_id, opened.stored.frame.context_id[opened.stored.frame.context_id > 0])
     else:
         earlier = np.isin(np.arange(sample.n_rows), sample.votes.row[frame.vote_id <= snapshot.watermark])
-    sample = frozen.nuisances.view(sample, refitted=earlier)
+    fold, row = sample.fold.copy(), sample.votes.row
+    alone = (frame.vote_id > snapshot.watermark) & (frame.context_id[row] == 0)
+    fold[row[alone]] = refitted.board.spread.fold(mix(frame.vote_id[alone]))
+    sample = frozen.nuisances.view(replace(sample, fold=fold), refitted=earlier)
     if level:
         stored = Stored(frame, covariates_of(inputs, board.config)[0], levels_of(inputs, board.config))
         rows = Segments(stored).rows(level)
@@ -168,3 +174,134 @@ def register(bench: Bench, board: Board, names: Sequence[str]) -> None:
     drafts = [ContextDraft(id=name, features=features_of(int(name[1:])), offered=True) for name in names]
     with bench.work() as work:
         contexts.register(work, board, drafts)
+
+
+def test_one_sided_votes_move_both_scores(bench: Bench) -> None:
+    board = new_board(bench)
+    cast(bench, board, ballots(ITEMS, 300, seed=5))
+    snapshot = bench.refit(board.slug)
+    before = read(bench, board, estimand="borda")
+    one_sided = {"left": "dirac", "right": "ada", "outcome": "left", "propensity": 1 / 12}
+    cast(bench, board, [one_sided] * 40)
+    assert read(bench, board)["votes_pending"] == 40
+    updater(bench).serve(board.id)
+    after = read(bench, board, estimand="borda")
+    moved = {row["item"]: row["score"] for row in after["rankings"]}
+    known = {row["item"]: row["score"] for row in before["rankings"]}
+    assert moved["dirac"] > known["dirac"] + 0.01
+    assert moved["ada"] < known["ada"] - 0.01
+    assert after["snapshot"] == before["snapshot"] == str(snapshot.id)
+    assert (after["votes"], after["votes_pending"], after["live"]["votes"]) == (340, 0, 40)
+    assert after["votes_through"] > before["votes_through"]
+    expected = recomputed(bench, board, snapshot, "borda")
+    assert scores(after) == pytest.approx(expected.estimate.value.tolist(), abs=1e-9)
+
+
+def test_updaters_side_by_side_count_every_vote_once(bench: Bench) -> None:
+    board = new_board(bench, unit="context")
+    cast(bench, board, ballots(ITEMS, 200, seed=6, contexts=100))
+    snapshot = bench.refit(board.slug)
+
+    def vote(seed: int) -> None:
+        update = updater(bench)
+        for part in range(5):
+            cast(bench, board, ballots(ITEMS, 3, seed=seed * 10 + part, contexts=110))
+            update.serve(board.id)
+
+    threads = [Thread(target=vote, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    updater(bench).serve(board.id)
+    answer, expected = read(bench, board), recomputed(bench, board, snapshot, "bt")
+    assert answer["votes"] == 260
+    assert scores(answer) == pytest.approx(expected.estimate.value.tolist(), abs=1e-9)
+
+
+def test_what_is_no_sum_waits_and_is_said(bench: Bench) -> None:
+    board = new_board(bench, votes={"revotes": True})
+    sent = [vote | {"voter": f"v{n}"} for n, vote in enumerate(ballots(ITEMS, 120, seed=7, contexts=120))]
+    cast(bench, board, sent)
+    bench.refit(board.slug)
+    before = read(bench, board)
+    cast(bench, board, [sent[0] | {"outcome": "tie" if sent[0]["outcome"] != "tie" else "left"}])
+    unlogged = {key: value for key, value in ballots(ITEMS, 1, seed=8)[0].items() if key != "propensity"}
+    cast(bench, board, [unlogged])
+    updater(bench).serve(board.id)
+    after = read(bench, board)
+    assert after["votes_pending"] == 2
+    assert scores(after) == scores(before)
+    assert list(after["live"]["reasons"]) == ["votes_wait"]
+    with bench.work() as work:
+        exclusions.add(work, board, ExclusionDraft(reason="bot", voter="v5"))
+    with bench.work() as work:
+        assert board.id in work.live.lagging()
+    updater(bench).serve(board.id)
+    assert list(read(bench, board)["live"]["reasons"]) == ["exclusions", "votes_wait"]
+    with bench.work() as work:
+        assert board.id not in work.live.lagging()
+    # The next refit takes all of it in.
+    bench.refit(board.slug)
+    final = read(bench, board)
+    assert (final["votes_pending"], final["votes"]) == (0, 120)
+
+
+def test_votes_of_excluded_voters_do_not_count_live(bench: Bench) -> None:
+    board = new_board(bench)
+    cast(bench, board, [vote | {"voter": f"v{n % 9}"} for n, vote in enumerate(ballots(ITEMS, 150, seed=9))])
+    with bench.work() as work:
+        exclusions.add(work, board, ExclusionDraft(reason="bot", voter="v5"))
+    bench.refit(board.slug)
+    before = read(bench, board)
+    cast(bench, board, [vote | {"voter": "v5"} for vote in ballots(ITEMS, 10, seed=10)])
+    updater(bench).serve(board.id)
+    after = read(bench, board)
+    assert scores(after) == scores(before)
+    assert (after["votes"], after["votes_pending"]) == (before["votes"], 0)
+
+
+def test_a_refit_is_asked_for_before_live_rows_are_many(bench: Bench) -> None:
+    board, woken = new_board(bench), []
+    cast(bench, board, ballots(ITEMS, 100, seed=11))
+    bench.refit(board.slug)
+    update = Updater(bench.work, partial(lease, bench.engine, Lock.LIVE), wake=woken.append)
+    cast(bench, board, ballots(ITEMS, 39, seed=12))
+    update.serve(board.id)
+    assert not woken
+    cast(bench, board, ballots(ITEMS, 1, seed=13))
+    update.serve(board.id)
+    assert woken == [board.id]
+    with bench.work() as work:
+        assert work.jobs.pending(board.id) is not None
+
+
+def test_a_new_snapshot_starts_where_the_votes_are(bench: Bench) -> None:
+    board, update = new_board(bench), updater(bench)
+    cast(bench, board, ballots(ITEMS, 100, seed=14))
+    bench.refit(board.slug)
+
+    def late(*_: Any) -> None:
+        cast(bench, board, ballots(ITEMS, 7, seed=15))
+        update.catch_up(*_)
+
+    with bench.work() as work:
+        job = work.jobs.request(board.id)
+        work.commit()
+    cast(bench, board, ballots(ITEMS, 5, seed=16))
+    replace(bench.refitter, catch_up=late).serve(board.id)
+    assert bench.job(job.id).state == "succeeded"
+    answer = read(bench, board)
+    assert (answer["votes"], answer["votes_pending"], answer["live"]["votes"]) == (112, 0, 7)
+
+
+def test_a_board_of_other_rules_waits_for_its_refit(bench: Bench) -> None:
+    board = new_board(bench, propensity="estimated-lightgbm")
+    cast(bench, board, ballots(ITEMS, 100, seed=17, contexts=100))
+    bench.refit(board.slug)
+    cast(bench, board, ballots(ITEMS, 5, seed=18, contexts=100))
+    updater(bench).serve(board.id)
+    answer = read(bench, board)
+    assert answer["live"]["included"] is False
+    assert list(answer["live"]["reasons"]) == ["learned_propensities"]
+    assert answer["votes_pending"] == 5

@@ -11,7 +11,7 @@ from app.services.refit.frame import among_active, row_voters
 from app.services.refit.frozen import FrozenBoard
 from app.services.refit.inputs import Inputs
 from app.services.refit.population import Population, populate
-from app.stats.debias.folds import Hashes
+from app.stats.debias.folds import Hashes, mix
 from app.stats.debias.segments import segment
 from app.stats.types import Bools, Ints, Sample, Votes
 
@@ -67,13 +67,23 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
 
 
 def _units(population: Population, frozen: FrozenBoard) -> Hashes:
+    """What the fold of each row hangs on: as in a refit where rows share it.
+
+    A row of one vote alone goes by that vote's number. A refit tells equal votes apart by counting them; of a few new
+    ones all would go to one fold, which one with their outcome, and corrections would come from other models than F.
+    """
+    rows, alone = population.rows, population.rows.offer_hash.copy()
+    alone[population.row] = mix(population.votes.ids)
     match frozen.fold_rule:
         case "context":
-            return population.rows.context_hash
+            return np.where(rows.context_id > 0, rows.context_hash, alone)
         case "offer":
-            return population.rows.offer_hash
+            shared = (rows.context_id > 0) & (frozen.unit == "context")
+            return np.where(shared, rows.offer_hash, alone)
         case "voter":
-            return row_voters(population)
+            named = population.votes.voter != 0
+            alone[population.row[named]] = row_voters(population)[population.row[named]]
+            return alone
 
 
 def _votes(population: Population, frozen: FrozenBoard) -> Votes:

@@ -1,0 +1,150 @@
+"""How soon an acknowledged vote is in the rankings: `python -m tests.benchmarks.live [--seconds 30] [--rate 200]`.
+
+It starts `orthorank up` on a board that has votes already, then sends single votes at a steady rate over several
+connections, while refits of another board, and those that fall due on the board itself, run beside it. A reader asks
+for the rankings all the while. A vote counts as visible with the first answer that holds as many votes as had been sent
+when it was acknowledged. The bars: half of them within a second, 99 of 100 within three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+import numpy as np
+
+from tests.benchmarks.acquire import Client, Server, service
+
+ITEMS, CONNECTIONS, POLL = 20, 8, 0.05
+MEDIAN, WORST = 1.0, 3.0
+SIZES = {"b": 4_000, "beside": 10_000}
+BATCH = 2_000
+
+
+@dataclass
+class Seen:
+    """What was sent, acknowledged and read, by the clock."""
+
+    sent: int = 0
+    acknowledged: list[tuple[float, int]] = field(default_factory=list)
+    read: list[tuple[float, int]] = field(default_factory=list)
+    refits: int = 0
+
+    def waits(self, before: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Seconds from each acknowledgement to the first answer that holds it."""
+        times = np.array([at for at, _ in self.read])
+        held = np.maximum.accumulate(np.array([votes - before for _, votes in self.read]))
+        found = []
+        for at, sent in self.acknowledged:
+            first = int(np.searchsorted(held, sent))
+            found.append(max(times[first] - at, 0.0) if first < times.size else np.inf)
+        return np.array(found)
+
+
+def main() -> None:
+    """Measure and print; exit status 1 where a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30, help="of sending")
+    parser.add_argument("--rate", type=float, default=200, help="votes a second")
+    asked = parser.parse_args()
+    with TemporaryDirectory() as folder, service(Path(folder)) as reached:
+        call = Client(reached.port, reached.key)
+        for slug, size in SIZES.items():
+            prepare(call, slug, size)
+        before = int(call("GET", "/v1/boards/b/rankings")["votes"])
+        seen = asyncio.run(run(reached, asked.seconds, asked.rate))
+    waits = seen.waits(before)
+    p50, p99 = np.quantile(waits, [0.5, 0.99])
+    print(f"{waits.size} votes at {asked.rate:g}/s, {seen.refits} refits ended beside them")
+    print(f"acknowledged -> in the rankings: p50 {p50:.2f} s, p99 {p99:.2f} s, longest {waits.max():.2f} s")
+    sys.exit(bool(p50 > MEDIAN or p99 > WORST))
+
+
+def prepare(call: Client, slug: str, size: int) -> None:
+    """A board with votes and a snapshot."""
+    features = [{"name": "lang", "kind": "categorical"}, {"name": "size", "kind": "numeric"}]
+    call("POST", "/v1/boards", {"slug": slug, "features": features})
+    for number in range(ITEMS):
+        call("PUT", f"/v1/boards/{slug}/items/item-{number}", {})
+    rng = random.Random(1)
+    for start in range(0, size, BATCH):
+        call("POST", f"/v1/boards/{slug}/votes/batch", {"votes": [vote(rng, start + n) for n in range(BATCH)]})
+    await_job(call, call("POST", f"/v1/boards/{slug}/refit")["id"])
+
+
+def vote(rng: random.Random, number: int) -> dict[str, Any]:
+    """A vote on a prompt of its own."""
+    left, right = rng.sample(range(ITEMS), 2)
+    features = {"lang": rng.choice(("de", "en")), "size": rng.random()}
+    return {
+        "context": {"id": f"p{number}-{rng.random()}", "features": features},
+        "left": f"item-{left}",
+        "right": f"item-{right}",
+        "outcome": "left" if rng.random() < 0.5 + 0.015 * (right - left) else "right",
+        "propensity": 1 / (ITEMS * (ITEMS - 1)),
+    }
+
+
+def await_job(call: Client, job: str) -> None:
+    """Wait until a refit ends."""
+    while call("GET", f"/v1/jobs/{job}")["state"] in ("queued", "running"):
+        time.sleep(0.2)
+
+
+async def run(reached: Server, seconds: float, rate: float) -> Seen:
+    """Send, refit and read at the same time."""
+    seen, end = Seen(), time.monotonic() + seconds
+    headers = {"Authorization": f"Bearer {reached.key}"}
+    url = f"http://127.0.0.1:{reached.port}/v1"
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
+        senders = [send(client, seen, end, (CONNECTIONS / rate, number)) for number in range(CONNECTIONS)]
+        await asyncio.gather(*senders, read(client, seen, end), refit(client, seen, end))
+    return seen
+
+
+async def send(client: httpx.AsyncClient, seen: Seen, end: float, pace: tuple[float, int]) -> None:
+    """One connection's share of the votes, at a steady pace."""
+    pause, number = pace
+    rng, due = random.Random(100 + number), time.monotonic() + pause * number / CONNECTIONS
+    while due < end:
+        await asyncio.sleep(max(due - time.monotonic(), 0))
+        due += pause
+        seen.sent += 1
+        answer = await client.post("/boards/b/votes", json=vote(rng, number))
+        answer.raise_for_status()
+        seen.acknowledged.append((time.monotonic(), seen.sent))
+
+
+async def read(client: httpx.AsyncClient, seen: Seen, end: float) -> None:
+    """Ask for the rankings, also a while after the last vote."""
+    while time.monotonic() < end + 10:
+        answer = (await client.get("/boards/b/rankings")).json()
+        seen.read.append((time.monotonic(), answer["votes"]))
+        if time.monotonic() > end and not answer["votes_pending"]:
+            return
+        await asyncio.sleep(POLL)
+
+
+async def refit(client: httpx.AsyncClient, seen: Seen, end: float) -> None:
+    """One refit of the board beside after the other, each with a vote more."""
+    rng = random.Random(7)
+    while time.monotonic() < end:
+        (await client.post("/boards/beside/votes", json=vote(rng, -1))).raise_for_status()
+        job = (await client.post("/boards/beside/refit")).json()["id"]
+        state = "queued"
+        while state in ("queued", "running") and time.monotonic() < end:
+            await asyncio.sleep(0.5)
+            state = (await client.get(f"/jobs/{job}")).json()["state"]
+        seen.refits += state == "succeeded"
+
+
+if __name__ == "__main__":
+    main()
