@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.types import Receive, Scope, Send
 from threadpoolctl import threadpool_limits
 
 from app.api import (
@@ -22,6 +23,7 @@ from app.api import (
     diagnostics,
     exclusions,
     exports,
+    history,
     items,
     jobs,
     judgements,
@@ -70,6 +72,7 @@ ROUTERS = (
     exclusions,
     acquire,
     rankings,
+    history,
     comparisons,
     top,
     stream,
@@ -153,7 +156,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         rendered=Rendered(),
         shelf=Shelf(partial(UnitOfWork, open_sessions(loader))),
     )
-    app.add_middleware(HotReads, memory=memory)
+    app.reads = HotReads(app.in_full, memory)
     app.add_middleware(RequestLog)
     app.add_middleware(PastTheFramework, door=ports.votes)
     problems.install(app)
@@ -164,7 +167,16 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
 
 
 class OrthorankApi(FastAPI):
-    """FastAPI with the schemas that routes name instead of building."""
+    """FastAPI behind answers from memory, with the schemas that routes name instead of building."""
+
+    reads: HotReads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.reads(scope, receive, send)
+
+    async def in_full(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by the routes."""
+        await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

@@ -77,6 +77,7 @@ def identify(request: Request, work: Work, ports: PortsOf, _: Documented) -> Cal
     slot = slot_of(request.scope)
     if slot is not None:
         slot.caller = caller
+    work.release()
     count(request, ports, caller)
     return caller
 
@@ -106,7 +107,9 @@ class _Admitted:
         self._scope = scope
 
     def __call__(self, board: Annotated[str, Path(description="slug")], work: Work, caller: MaybeCaller) -> Board:
-        return access.admit(work, board, caller, self._scope)
+        found = access.admit(work, board, caller, self._scope)
+        work.release()
+        return found
 
 
 ReadableBoard = Annotated[Board, Depends(_Admitted("read"))]

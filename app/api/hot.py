@@ -6,6 +6,7 @@ kept. So there is one place that makes answers, and this one only repeats them.
 
 from __future__ import annotations
 
+import time
 from asyncio import Future, get_running_loop
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,12 +15,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.kept import Kept
 from app.api.known import KnownKeys
+from app.api.logs import HEADER, log_request, name_request
 from app.api.slot import NAME, Slot
 from app.api.tally import Tally
 from app.api.warm import Address, Warm
 from app.domain.errors import DomainError
 
 PREFIX = "/v1/boards/"
+NAME_HEADER = HEADER.encode()
 KEPT_PATHS = ("/rankings", "/rankings/history", "/pairs", "/comparisons", "/top", "/diagnostics")
 
 
@@ -29,6 +32,7 @@ class _Sent(NamedTuple):
     authorization: bytes | None
     tags: bytes
     accepted: bytes
+    name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,12 @@ class HotReads:
             return
         address, sent = (scope["path"], scope["query_string"]), _sent(scope)
         kept = self._memory.warm.find(address)
-        if kept is None and address in self._under_way:
-            # Somebody asks for the same already: what all ask for after a change is made once.
+        while kept is None and address in self._under_way:
+            # Somebody asks for the same already: what all ask for after a change is made once, not by all of them.
             await self._under_way[address]
             kept = self._memory.warm.find(address)
         if kept is not None and self._may_have(kept, sent, scope):
-            await _answer(kept, sent, send)
+            await _answer(kept, sent, scope, send)
         elif address[0].endswith(KEPT_PATHS):
             await self._ask(address, sent, scope, receive, send)
         else:
@@ -88,6 +92,7 @@ class HotReads:
     async def _ask(self, address: Address, sent: _Sent, scope: Scope, receive: Receive, send: Send) -> None:
         slot, memory = Slot(), self._memory
         began, keys_began = memory.warm.tick, memory.known.tick
+        # Whoever comes here with a key that is not known yet, while somebody leads, asks beside.
         leads = address not in self._under_way
         if leads:
             self._under_way[address] = get_running_loop().create_future()
@@ -103,7 +108,7 @@ class HotReads:
 
 
 def _sent(scope: Scope) -> _Sent:
-    authorization, tags, accepted = None, b"", b""
+    authorization, tags, accepted, asked_name = None, b"", b"", None
     for name, value in scope["headers"]:
         if name == b"authorization":
             authorization = value
@@ -111,14 +116,15 @@ def _sent(scope: Scope) -> _Sent:
             tags = tags + b"," + value if tags else value
         elif name == b"accept-encoding":
             accepted = accepted + b"," + value if accepted else value
-    return _Sent(authorization, tags, accepted)
+        elif name == NAME_HEADER:
+            asked_name = value.decode("latin-1")
+    return _Sent(authorization, tags, accepted, asked_name)
 
 
-async def _answer(kept: Kept, sent: _Sent, send: Send) -> None:
-    variant = kept.variant(sent.accepted)
-    if kept.known(sent.tags):
-        await send({"type": "http.response.start", "status": 304, "headers": variant.unchanged})
-        await send({"type": "http.response.body", "body": b""})
-        return
-    await send({"type": "http.response.start", "status": 200, "headers": variant.headers})
-    await send({"type": "http.response.body", "body": variant.body})
+async def _answer(kept: Kept, sent: _Sent, scope: Scope, send: Send) -> None:
+    started, variant, known = time.perf_counter(), kept.variant(sent.accepted), kept.known(sent.tags)
+    name = (NAME_HEADER, name_request(sent.name).encode())
+    status, headers, body = (304, variant.unchanged, b"") if known else (200, variant.headers, variant.body)
+    await send({"type": "http.response.start", "status": status, "headers": (*headers, name)})
+    await send({"type": "http.response.body", "body": body})
+    log_request(scope, status, started)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from app.db.models import Artifact, LiveState, Score, Snapshot, Vote
@@ -85,6 +86,26 @@ class SnapshotRepository:
             Score.segment == segment,
         )
         return list(self._session.scalars(query.order_by(Score.pairs)))
+
+    def moments(self, board_id: int, since: datetime | None, until: datetime | None) -> list[tuple[UUID, datetime]]:
+        """Snapshots that were computed within [since, until), oldest first."""
+        query = select(Snapshot.id, Snapshot.computed_at).where(Snapshot.board_id == board_id)
+        if since is not None:
+            query = query.where(Snapshot.computed_at >= since)
+        if until is not None:
+            query = query.where(Snapshot.computed_at < until)
+        return [(row[0], row[1]) for row in self._session.execute(query.order_by(Snapshot.computed_at))]
+
+    def series(self, snapshot_ids: Sequence[UUID], *kind: str) -> list[tuple[Snapshot, list[Score]]]:
+        """Snapshots, oldest first, each with its stored rankings of one estimand, estimator and segment."""
+        query = select(Snapshot).where(Snapshot.id.in_(snapshot_ids)).order_by(Snapshot.computed_at)
+        found: dict[UUID, list[Score]] = {each: [] for each in snapshot_ids}
+        of_kind = tuple_(Score.estimand, Score.estimator, Score.segment) == kind
+        for score in self._session.scalars(
+            select(Score).where(Score.snapshot_id.in_(snapshot_ids), of_kind).order_by(Score.pairs)
+        ):
+            found[score.snapshot_id].append(score)
+        return [(snapshot, found[snapshot.id]) for snapshot in self._session.scalars(query)]
 
     def all_scores(self, snapshot_id: UUID) -> list[Score]:
         """All rankings of a snapshot."""

@@ -2,6 +2,7 @@
 
 from app.stats.inference.bands import Bands, IntervalKind, bands
 from app.stats.inference.best import probability_best, probability_top
+from app.stats.inference.change import Change, change
 from app.stats.inference.ellipsoid import Ellipsoid, EqualityTest, ellipsoid, equality_test
 from app.stats.inference.ranks import (
     Differences,
@@ -15,12 +16,14 @@ from app.stats.inference.scales import against, elo, select
 
 __all__ = [
     "Bands",
+    "Change",
     "Differences",
     "Ellipsoid",
     "EqualityTest",
     "IntervalKind",
     "against",
     "bands",
+    "change",
     "differences",
     "ellipsoid",
     "elo",
