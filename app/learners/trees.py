@@ -142,9 +142,10 @@ class Nursery:
 
     def best_rounds(self, objective: Objective, shape: Shape, *, seed: int) -> int:
         """The number of rounds with the least held-out loss; 0 when trees do not help."""
-        return least(self._held_losses(objective, shape, seed), shape.patience)[0]
+        return least(self.held_losses(objective, shape, seed=seed), shape.patience)[0]
 
-    def _held_losses(self, objective: Objective, shape: Shape, seed: int) -> Iterator[float]:
+    def held_losses(self, objective: Objective, shape: Shape, *, seed: int) -> Iterator[float]:
+        """The held-out loss after 0, 1, 2 … rounds."""
         boosters = self._seedlings(shape, seed)
         scores = np.zeros(self.bounds[-1])
         yield objective.held_loss(scores)

@@ -1,0 +1,6 @@
+"""Who wins where: contextual equilibria against models that assume an order, and against lotteries for all contexts.
+
+methods         what each method makes of the same votes
+cells           boards of an electorate whose preferences have cycles
+table           every method on every kind of feedback
+"""
