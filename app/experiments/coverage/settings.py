@@ -10,6 +10,7 @@ from app.experiments.coverage.case import Case
 from app.experiments.coverage.clusters import fixed_contexts, voters
 from app.experiments.coverage.exclusions import exclusions
 from app.experiments.coverage.leases import leases
+from app.experiments.coverage.live import lives
 from app.experiments.coverage.plain import single_pair, table1
 from app.experiments.coverage.sparse import sparse
 from app.experiments.coverage.watched import anytime
@@ -22,6 +23,7 @@ SETTINGS: Mapping[str, Callable[[str], Iterable[Case]]] = MappingProxyType(
         "fixed-contexts": fixed_contexts,
         "late-joiner": late_joiner,
         "leases": leases,
+        "live": lives,
         "exclusions": exclusions,
         "anytime": anytime,
         "sparse": sparse,
