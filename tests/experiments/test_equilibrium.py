@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import orjson
 import pytest
+from typer.testing import CliRunner
 
-from app.experiments.acquisition.figures import Collected
+from app.cli.experiments import experiments
+from app.experiments.acquisition.figures import Collected, compare
 from app.experiments.curves import Spot
 from app.experiments.equilibrium.cells import EXPLOITABILITY, F1, FEEDBACK, Cell, voters
 from app.experiments.equilibrium.methods import (
@@ -17,9 +20,11 @@ from app.experiments.equilibrium.methods import (
     POLICY,
     score_outcomes,
 )
+from app.experiments.equilibrium.orthogonality import Orthogonality
+from app.experiments.equilibrium.speed import enumerated, random_games
 from app.experiments.equilibrium.table import CYCLIC, Table
 from app.stats.feedback import Corrections, all_menus
-from app.stats.games import bradley_terry_scores, equilibria
+from app.stats.games import Terms, bradley_terry_scores, equilibria
 from app.stats.simulate.electorate import Electorate
 
 
@@ -68,3 +73,23 @@ def test_bars_fail_a_method_that_is_no_better() -> None:
         failed = [each for each in table.verdicts(Collected([figures(good | {name: value})] * 2)) if not each.passed]
         assert failed
         assert all(name in each.claim for each in failed)
+
+
+def test_errors_of_nuisances_pass_on_in_second_order() -> None:
+    found = compare(Orthogonality("", 300), 2, processes=1)
+    assert len(found.verdicts) == 6
+    assert found.passed
+
+
+def test_enumeration_finds_the_solver_s_lotteries() -> None:
+    games = random_games(0, 10, 6)
+    expected = equilibria(games, Terms(0.05)).lotteries
+    np.testing.assert_allclose([enumerated(game) for game in games], expected, atol=1e-10)
+
+
+def test_the_command_says_what_it_measured_and_refuses_unknown_parts() -> None:
+    command = ["equilibrium", "--part", "orthogonality", "--runs", "2", "--n", "100", "--processes", "1", "--json"]
+    told = CliRunner().invoke(experiments, command)
+    assert told.exit_code == 0
+    assert len(orjson.loads(told.stdout)["verdicts"]) == 6
+    assert CliRunner().invoke(experiments, ["equilibrium", "--part", "none"]).exit_code == 2

@@ -10,11 +10,20 @@ import typer
 from app.cli.experiments.output import CORES, AsJson, Plot, Processes, Report, finish, progress
 from app.experiments.acquisition.figures import Comparison, Part, compare
 from app.experiments.acquisition.report import as_record, draw, tables
+from app.experiments.equilibrium.orthogonality import Orthogonality
+from app.experiments.equilibrium.speed import Speed
+from app.experiments.equilibrium.strength import Frontier, Regularisation
 from app.experiments.equilibrium.table import Table
 
 REPORT = Report[Comparison](tables, as_record, draw)
-PARTS: Mapping[str, Callable[[str, int], Part]] = {"table": Table}
-RUNS = {"table": 5}
+PARTS: Mapping[str, Callable[[str, int], Part]] = {
+    "table": Table,
+    "regularisation": Regularisation,
+    "frontier": Frontier,
+    "orthogonality": Orthogonality,
+    "speed": Speed,
+}
+RUNS = {"table": 5, "regularisation": 5, "frontier": 5, "orthogonality": 5, "speed": 2}
 NAMES = ", ".join(PARTS)
 
 
@@ -36,7 +45,10 @@ def equilibrium(
 ) -> None:
     """Is the equilibrium of debiased payoffs harder to beat, context by context, than what other methods would choose?
 
-    table: pairs, rankings and winners by one, three and five voters, every method. Exit status 1 where a bar is missed.
+    table: pairs, rankings and winners by one, three and five voters, every method. regularisation: strengths of l2
+    and kl. frontier: hard budgets, and the least exploitability that they allow. orthogonality: how errors of the
+    nuisances pass on, exactly. speed: the solver against support enumeration and a linear programme. Exit status 1
+    where a bar is missed.
     """
     made = runs or RUNS[part]
     with progress("worlds", made) as done:

@@ -3,4 +3,7 @@
 methods         what each method makes of the same votes
 cells           boards of an electorate whose preferences have cycles
 table           every method on every kind of feedback
+strength        strengths of the regulariser, budgets
+orthogonality   how errors of the nuisances pass on
+speed           what solvers cost
 """
