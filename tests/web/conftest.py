@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from app.web.routes import mount
@@ -33,6 +33,8 @@ def served() -> Iterator[Site]:
     """The pages over a fake service on a free port."""
     app, reader = FastAPI(docs_url=None), FakeReader()
     mount(app, reader)
+    # Pages that are told of nothing ask.
+    app.add_api_route("/v1/boards/{slug}/stream", lambda slug: Response(status_code=204))  # noqa: ARG005
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)
     thread.start()

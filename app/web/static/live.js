@@ -1,7 +1,10 @@
-// Keeps a page's fragment fresh: asks every two seconds with the ETag, pauses while the tab is hidden.
+// Keeps a page's fragment fresh: asks as soon as the board's stream tells of a change, and now and then all the same;
+// every two seconds where there is no stream. Asks with the ETag, pauses while the tab is hidden.
 import { askForKey, headers } from "./key.js";
+import { Stream } from "./stream.js";
 
 const INTERVAL = 2000;
+const TOLD = 15000;
 const LONGEST = 30000;
 
 export class Live {
@@ -15,6 +18,8 @@ export class Live {
     this.etag = null;
     for (const part of this.root.querySelectorAll("[data-part]")) this.parts.set(part.dataset.part, part.outerHTML);
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
+    const name = board.dataset.board;
+    this.stream = new Stream(`/v1/boards/${name}/stream`, () => headers(name), () => this.locked || this.refresh());
   }
 
   get address() {
@@ -36,6 +41,7 @@ export class Live {
     const request = (this.request = new AbortController());
     try {
       await this.take(request.signal);
+      if (!this.locked) this.stream.start();
       this.wait = INTERVAL;
       this.connection.textContent = "";
     } catch (error) {
@@ -47,7 +53,8 @@ export class Live {
   }
 
   plan() {
-    this.timer = setTimeout(() => (document.hidden ? this.plan() : this.refresh()), this.wait);
+    const wait = this.stream.open && this.wait === INTERVAL ? TOLD : this.wait;
+    this.timer = setTimeout(() => (document.hidden ? this.plan() : this.refresh()), wait);
   }
 
   async take(signal) {
@@ -68,6 +75,7 @@ export class Live {
   lock(status) {
     const had = "Authorization" in headers(this.board.dataset.board);
     this.locked = true;
+    this.stream.stop();
     this.root.replaceChildren();
     this.parts.clear();
     const reasons = { 401: "This key is not known.", 403: "This key may not read this board." };
