@@ -11,9 +11,10 @@ import numpy as np
 
 from app.formats.rows import UnusableFile
 from app.formats.sources.source import opened
-from app.stats.types import Floats, Ints
+from app.stats.types import Bools, Floats, Ints
 
-SCORE, QUESTION, TASK = "score:", "query_id", "task"
+SCORE, QUESTION, TASK, SPLIT = "score:", "query_id", "task", "split"
+MODEL, OUTPUT_PRICE = "model", "output_price"
 Row = dict[str, str]
 
 
@@ -27,12 +28,14 @@ class ScoreTable:
     scores : (Q, K) in [0, 1].
     task : (Q,) labels 0 .. T-1.
     features : (Q, d) covariates of the questions; d is 0 where no file gives them.
+    test : (Q,) questions whose column `split` says test; none where there is no such column.
     """
 
     items: tuple[str, ...]
     scores: Floats
     task: Ints
     features: Floats
+    test: Bools
 
 
 def read_scores(path: Path, features: Path | None = None) -> ScoreTable:
@@ -49,8 +52,28 @@ def read_scores(path: Path, features: Path | None = None) -> ScoreTable:
         raise UnusableFile(f"{path}: fewer than two columns {SCORE}NAME")
     _, task = np.unique([row[TASK] for row in rows], return_inverse=True)
     covariates = np.zeros((len(rows), 0)) if features is None else _features(features, rows)
+    test = np.array([row.get(SPLIT) == "test" for row in rows])
     items = tuple(name.removeprefix(SCORE) for name in names)
-    return ScoreTable(items, _numbers(path, rows, names), task.astype(np.int64), covariates)
+    return ScoreTable(items, _numbers(path, rows, names), task.astype(np.int64), covariates, test)
+
+
+def read_prices(path: Path, items: tuple[str, ...]) -> Floats:
+    """(K,) column `output_price` of a CSV file with a row for each `model`, as shares of the highest.
+
+    Raises
+    ------
+    UnusableFile
+        Where a column or an item is missing, or a price is no number above 0.
+    """
+    rows = {row[MODEL]: row for row in _rows(path, (MODEL, OUTPUT_PRICE))}
+    missing = [item for item in items if item not in rows]
+    if missing:
+        raise UnusableFile(f"{path}: no price of {missing[0]!r}")
+    prices = _numbers(path, [rows[item] for item in items], [OUTPUT_PRICE])[:, 0]
+    if not (np.isfinite(prices) & (prices > 0)).all():
+        raise UnusableFile(f"{path}: a price is not above 0")
+    shares: Floats = prices / prices.max()
+    return shares
 
 
 def _features(path: Path, questions: list[Row]) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import orjson
 import pytest
@@ -11,6 +13,7 @@ from app.cli.experiments import experiments
 from app.experiments.acquisition.figures import Collected, compare
 from app.experiments.curves import Spot
 from app.experiments.equilibrium.cells import EXPLOITABILITY, F1, FEEDBACK, Cell, voters
+from app.experiments.equilibrium.judges import Panel
 from app.experiments.equilibrium.methods import (
     BRADLEY_TERRY,
     BT_PLUG_IN,
@@ -21,9 +24,12 @@ from app.experiments.equilibrium.methods import (
     score_outcomes,
 )
 from app.experiments.equilibrium.orthogonality import Orthogonality
+from app.experiments.equilibrium.router import Router
 from app.experiments.equilibrium.speed import enumerated, random_games
 from app.experiments.equilibrium.table import CYCLIC, Table
-from app.stats.feedback import Corrections, all_menus
+from app.experiments.scores import ScoreTable, read_prices
+from app.formats.rows import UnusableFile
+from app.stats.feedback import Corrections, all_menus, verdicts
 from app.stats.games import Terms, bradley_terry_scores, equilibria
 from app.stats.simulate.electorate import Electorate
 
@@ -93,3 +99,51 @@ def test_the_command_says_what_it_measured_and_refuses_unknown_parts() -> None:
     assert told.exit_code == 0
     assert len(orjson.loads(told.stdout)["verdicts"]) == 6
     assert CliRunner().invoke(experiments, ["equilibrium", "--part", "none"]).exit_code == 2
+
+
+def scored() -> ScoreTable:
+    rng = np.random.default_rng(0)
+    task = rng.integers(2, size=260)
+    chance = np.array([[0.9, 0.2, 0.6], [0.2, 0.9, 0.6]])[task]
+    scores = (rng.random((260, 3)) < chance).astype(np.float64)
+    return ScoreTable(("a", "b", "c"), scores, task, np.zeros((260, 0)), np.arange(260) >= 200)
+
+
+def test_judges_weigh_score_against_price() -> None:
+    panel = Panel(scored(), np.array([1.0, 0.5, 0.1]))
+    question = np.arange(260)
+    payoffs = panel.payoffs(question)
+    np.testing.assert_allclose(payoffs, -payoffs.transpose(0, 2, 1))
+    # Equal scores: the first judge has no verdict, the two others prefer what is cheaper.
+    equal = panel.table.scores[:, 0] == panel.table.scores[:, 2]
+    np.testing.assert_allclose(payoffs[equal, 2, 0], 2 / 3)
+    votes = panel.draw(question, seed=0)
+    assert votes.propensity.tolist() == [1.0] * 780
+    said = verdicts(votes.tiers, np.array([0]), np.array([2]))[:, 0][votes.menu == 1]
+    assert said.mean() == pytest.approx(payoffs[:, 0, 2].mean(), abs=0.2)
+
+
+def test_questions_are_routed_and_every_method_is_paired_with_the_debiased() -> None:
+    router = Router(Panel(scored(), np.array([1.0, 0.5, 0.1])), "davidson", 200)
+    found = {spot.estimator: figures for spot, figures in router.replicate(0).items()}
+    assert found[OFFSET]["less the debiased"] == 0.0
+    assert found[OFFSET]["value against the debiased"] == pytest.approx(0.0, abs=1e-12)
+    for name in (BT_PLUG_IN, GLOBAL):
+        apart = found[name][EXPLOITABILITY] - found[OFFSET][EXPLOITABILITY]
+        assert found[name]["less the debiased"] == pytest.approx(apart)
+        assert 0.0 <= found[name]["its standard error"] < 0.2
+
+
+def test_the_router_needs_files() -> None:
+    assert CliRunner().invoke(experiments, ["equilibrium", "--part", "router"]).exit_code == 2
+
+
+def test_prices_are_shares_of_the_highest(tmp_path: Path) -> None:
+    file = tmp_path / "models.csv"
+    file.write_text("model,output_price\nb,4\na,1\n")
+    np.testing.assert_allclose(read_prices(file, ("a", "b")), [0.25, 1.0])
+    with pytest.raises(UnusableFile, match="no price of 'c'"):
+        read_prices(file, ("a", "c"))
+    file.write_text("model,output_price\na,0\n")
+    with pytest.raises(UnusableFile, match="above 0"):
+        read_prices(file, ("a",))
