@@ -138,7 +138,10 @@ def test_a_key_revoked_behind_our_back_is_refused_within_seconds(
     board("PATCH", "", {"public": False})
     made = call("POST", "/v1/keys", {"scopes": ["read"]}).json()
     reader = BoardCaller(Caller(client, {"Authorization": f"Bearer {made['key']}"}), board.slug)
-    assert reader("GET", "/rankings").status_code == 200
+    reader("GET", "/rankings")
+    look(client)
+    for _ in range(2):
+        assert reader("GET", "/rankings").status_code == 200
     with database.begin() as connection:
         connection.execute(text("UPDATE keys SET revoked_at = now() WHERE id = :id"), {"id": made["id"]})
     until(lambda: reader("GET", "/rankings").status_code == 401)
