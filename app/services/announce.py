@@ -21,10 +21,12 @@ class Announcer:
     Parameters
     ----------
     listeners : are told the numbers of boards, one after the other.
+    spacing : seconds between two messages about one board.
     """
 
-    def __init__(self, *listeners: Callable[[int], None]) -> None:
+    def __init__(self, *listeners: Callable[[int], None], spacing: float = SPACING) -> None:
         self._listeners = listeners
+        self._spacing = spacing
         self._due: dict[int, float] = {}
         self._told: dict[int, float] = {}
         self._changed = Condition()
@@ -36,7 +38,7 @@ class Announcer:
         with self._changed:
             if board_id in self._due:
                 return
-            self._due[board_id] = self._told.get(board_id, 0.0) + SPACING
+            self._due[board_id] = self._told.get(board_id, 0.0) + self._spacing
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="announcer", daemon=True)
                 self._thread.start()
@@ -67,7 +69,7 @@ class Announcer:
             for board in ready:
                 del self._due[board]
             # Whatever was told long ago makes nobody wait.
-            self._told = {board: at for board, at in self._told.items() if at > now - SPACING}
+            self._told = {board: at for board, at in self._told.items() if at > now - self._spacing}
             self._told.update(dict.fromkeys(ready, now))
             return ready
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from redis import Redis
 from sqlalchemy import Engine, text
 
 from app.cache.connection import open_redis
-from app.cache.limits import RateLimiter
+from app.cache.limits import Quota, RateLimiter
 from app.main import create_app
 from app.settings import DatabaseSettings, LimitSettings, RedisSettings, Settings
 from tests.api.conftest import BoardCaller, Caller, ballot, problem
@@ -56,6 +57,36 @@ def test_no_limit_asks_nobody(redis: Redis) -> None:
     limiter = RateLimiter(redis, per_minute=0)
     assert limiter.wait("a") == 0
     assert redis.keys() == []
+
+
+def test_of_several_requests_the_first_ones_pass_as_if_one_by_one(redis: Redis) -> None:
+    limiter, alone = RateLimiter(redis, per_minute=20), RateLimiter(redis, per_minute=20)
+    assert limiter.quotas({"a": 15, "b": 2}) == {"a": Quota(15, 0), "b": Quota(2, 0)}
+    quotas = limiter.quotas({"a": 8, "b": 18, "c": 21, "d": 0})
+    assert quotas == {"a": Quota(5, 3), "b": Quota(18, 0), "c": Quota(20, 3), "d": Quota(0, 0)}
+    assert [alone.wait("e") for _ in range(21)] == [0] * 20 + [3]
+    assert limiter.quotas({"a": 1, "e": 4}) == {"a": Quota(0, 3), "e": Quota(0, 3)}, "what was refused is not paid for"
+    assert limiter.quotas({}) == {}
+
+
+def test_time_pays_for_part_of_what_is_asked(redis: Redis) -> None:
+    limiter = RateLimiter(redis, per_minute=600)
+    assert limiter.quotas({"a": 600})["a"].passed == 600
+    time.sleep(0.35)
+    passed, wait = limiter.quotas({"a": 600})["a"]
+    assert 3 <= passed <= 60
+    assert wait == 1
+    life = redis.pttl("limit:a")
+    assert 58_000 < life <= 60_000, "a counter goes away once it is paid for"
+
+
+def test_nothing_is_counted_without_a_limit_or_without_redis(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+    asked = {"a": 10**6, "b": 1}
+    free = {"a": Quota(10**6, 0), "b": Quota(1, 0)}
+    assert RateLimiter(redis, per_minute=0).quotas(asked) == free
+    with closing(open_redis(NOWHERE)) as away:
+        assert RateLimiter(away, per_minute=1).quotas(asked) == free
+    assert "requests are not counted" in caplog.text
 
 
 def test_over_http_the_limit_is_each_keys_own(settings: Settings, admin: dict[str, str], redis: Redis) -> None:

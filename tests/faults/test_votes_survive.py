@@ -79,7 +79,9 @@ class Poll:
     def await_votes(self, more: int, *, seconds: float = 30) -> float:
         """Seconds until so many more votes are acknowledged."""
         already = len(self.acknowledged())
-        return await_truth(lambda: len(self.acknowledged()) >= already + more, seconds=seconds)
+        seconds = await_truth(lambda: len(self.acknowledged()) >= already + more, seconds=seconds)
+        assert all(voter.strange == [] for voter in self.voters)
+        return seconds
 
     def await_503(self) -> None:
         """Wait until each voter was told that the database is away, and when to come back."""
