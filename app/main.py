@@ -35,14 +35,16 @@ from app.api import (
     top,
     votes,
 )
+from app.api.acquire_door import AcquireDoor
 from app.api.deps import Ports
+from app.api.door import PastTheFramework
 from app.api.hot import HotReads, Memory
 from app.api.known import KnownKeys
 from app.api.logs import JsonLines, RequestLog
 from app.api.schemas import COMPONENTS
 from app.api.streams import Streams
 from app.api.tally import Tally
-from app.api.vote_door import PastTheFramework, VoteDoor
+from app.api.vote_door import VoteDoor
 from app.api.warm import Warm
 from app.api.watch import Herald, Watch
 from app.cache.connection import open_redis
@@ -51,6 +53,7 @@ from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
+from app.services.acquire.hatch import Hatch, Works
 from app.services.acquire.shelf import Shelf
 from app.services.announce import Announcer
 from app.services.ballot_box.box import BallotBox
@@ -118,12 +121,18 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     open_writer = partial(UnitOfWork, open_sessions(writer), announce=announcer.votes)
     box = BallotBox(GroupWriter(open_writer, limiter), most=settings.votes.waiting)
 
+    shelf = Shelf(partial(UnitOfWork, open_sessions(loader)))
+    works = Works(partial(UnitOfWork, sessions), partial(UnitOfWork, open_sessions(at_once)))
+    hatch = Hatch(works, shelf, limiter)
+    acquiring = AcquireDoor(hatch, memory.tally)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         ports.shelf.warm()
         async with watch.watching():
             yield
         await to_thread(box.close)
+        await to_thread(acquiring.close)
         await to_thread(announcer.close)
         ports.shelf.close()
         writer.dispose()
@@ -143,7 +152,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     )
     app.state.ports = ports = Ports(
         sessions=sessions,
-        at_once=open_sessions(at_once),
+        hatch=hatch,
         announcer=announcer,
         news=news,
         streams=streams,
@@ -154,11 +163,11 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         queue=queue,
         opener=Opener(),
         rendered=Rendered(),
-        shelf=Shelf(partial(UnitOfWork, open_sessions(loader))),
+        shelf=shelf,
     )
     app.reads = HotReads(app.in_full, memory)
     app.add_middleware(RequestLog)
-    app.add_middleware(PastTheFramework, door=ports.votes)
+    app.add_middleware(PastTheFramework, doors=[ports.votes, acquiring])
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)

@@ -10,13 +10,13 @@ import orjson
 from fastapi import Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.deps import AcquiringDesk, PortsOf, ReadableBoard, Work
+from app.api.acquire_door import respond
+from app.api.deps import AcquirableBoard, PortsOf, ReadableBoard, Work
 from app.api.routing import api_router
 from app.db.unit_of_work import UnitOfWork
 from app.domain.acquire import AcquireDraft, ReleaseDraft
 from app.services.acquire import policy as policies
 from app.services.acquire import run
-from app.services.acquire.at_once import acquire_at_once, may_be
 
 router = api_router(prefix="/v1/boards/{board}", tag="acquire")
 
@@ -84,27 +84,20 @@ IdempotencyKey = Annotated[
 
 
 @router.post("/acquire", response_model=Acquired)
-def acquire(desk: AcquiringDesk, draft: AcquireDraft, ports: PortsOf, key: IdempotencyKey = None) -> Response:
+def acquire(board: AcquirableBoard, draft: AcquireDraft, ports: PortsOf, key: IdempotencyKey = None) -> Response:
     """Pairs to label, drawn at random from the policy in force: for the contexts sent, or for `count` of the pool.
 
     Each context is one draw and counts as offered, whether or not a pair was drawn. Without contexts, drawn pairs that
     nobody holds come first. An empty list with `Retry-After` says that the pool has nothing left at the moment.
     """
-    answer, now = None, datetime.now(UTC)
-    if may_be(draft, key):
-        with UnitOfWork(ports.at_once) as work:
-            answer = acquire_at_once(work, *desk, draft, shelf=ports.shelf, now=now)
-    if answer is None:
-        with UnitOfWork(ports.sessions) as work:
-            answer = run.acquire(work, desk.board, draft, shelf=ports.shelf, key=key, now=now)
-    headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
-    return Response(orjson.dumps(answer.document), media_type="application/json", headers=headers)
+    with UnitOfWork(ports.sessions) as work:
+        return respond(run.acquire(work, board, draft, shelf=ports.shelf, key=key, now=datetime.now(UTC)))
 
 
 @router.post("/assignments/{assignment}/release", status_code=204)
-def release(desk: AcquiringDesk, work: Work, assignment: str, draft: ReleaseDraft | None = None) -> None:
+def release(board: AcquirableBoard, work: Work, assignment: str, draft: ReleaseDraft | None = None) -> None:
     """Give a pair back unanswered; nobody is asked for it again."""
-    run.release(work, desk.board, assignment, None if draft is None else draft.reason)
+    run.release(work, board, assignment, None if draft is None else draft.reason)
 
 
 class NoParameters(BaseModel):

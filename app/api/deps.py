@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from redis import Redis
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 from starlette.concurrency import run_in_threadpool
 
@@ -19,13 +18,13 @@ from app.api.vote_door import VoteDoor
 from app.api.watch import Watch
 from app.cache.limits import RateLimiter
 from app.cache.news import News
-from app.db.assignments import Standing
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import limited
 from app.domain.keys import Caller, Scope
 from app.queue import Queue
 from app.services import access
+from app.services.acquire.hatch import Guest, Hatch
 from app.services.acquire.shelf import Shelf
 from app.services.announce import Announcer
 from app.services.rankings.opened import Opener
@@ -34,10 +33,10 @@ from app.services.rankings.rendered import Rendered
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the process opened at its start; statements of a session `at_once` are committed one by one."""
+    """What the process opened at its start."""
 
     sessions: sessionmaker[Session]
-    at_once: sessionmaker[Session]
+    hatch: Hatch
     news: News
     streams: Streams
     watch: Watch
@@ -117,37 +116,13 @@ VotableBoard = Annotated[Board, Depends(_Admitted("votes"))]
 OwnBoard = Annotated[Board, Depends(_Admitted("admin"))]
 
 
-class Desk(NamedTuple):
-    """A board opened to a caller, and what a draw on it depends on."""
-
-    board: Board
-    standing: Standing
-
-
-async def _at_desk(
+async def _acquirable(
     request: Request, board: Annotated[str, Path(description="slug")], ports: PortsOf, _: Documented
-) -> Desk:
-    """A board for the scope `acquire`, in one step: this is what people wait for between two pairs."""
-    return await run_in_threadpool(_knock, request, board, ports)
+) -> Board:
+    """A board for the scope `acquire`."""
+    address = request.client.host if request.client else "unknown"
+    guest = Guest(board, request.headers.get("authorization"), address)
+    return (await run_in_threadpool(ports.hatch.admit, guest)).board
 
 
-def _knock(request: Request, slug: str, ports: Ports) -> Desk:
-    caller, board, standing = _asked(request, slug, ports)
-    count(request, ports, caller)
-    return Desk(access.opened(board, slug, caller, "acquire"), standing)
-
-
-def _asked(request: Request, slug: str, ports: Ports) -> access.Knocked:
-    """Asks again where the connection was lost while nobody used it."""
-    authorization = request.headers.get("authorization")
-    try:
-        with UnitOfWork(ports.at_once) as work:
-            return access.knock(work, slug, authorization)
-    except OperationalError as error:
-        if not error.connection_invalidated:
-            raise
-        with UnitOfWork(ports.at_once) as work:
-            return access.knock(work, slug, authorization)
-
-
-AcquiringDesk = Annotated[Desk, Depends(_at_desk)]
+AcquirableBoard = Annotated[Board, Depends(_acquirable)]

@@ -107,8 +107,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DomainError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
-    for lost in (OperationalError, InterfaceError, PoolTimeout):
-        app.add_exception_handler(lost, _lost)
+    for away in (OperationalError, InterfaceError, PoolTimeout):
+        app.add_exception_handler(away, _lost)
     app.add_exception_handler(Exception, _failed)
 
 
@@ -147,6 +147,11 @@ def http_answer(error: HTTPException) -> Response:
 
 
 def _lost(_: Request, error: Exception) -> Response:
+    return lost(error)
+
+
+def lost(error: Exception) -> Response:
+    """The response where the database went away."""
     log.error("the database does not answer: %s", error)
     return answer(Unavailable("database-unavailable", "the database does not answer"))
 

@@ -6,20 +6,15 @@ What is refused is refused in the same order and the same words as by any other 
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import orjson
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import problems
-from app.api.logs import HEADER, RequestLines, name_request
-from app.api.routing import NUL, is_json, read_body, read_json
+from app.api.door import Call, Door
+from app.api.routing import read_json
 from app.db.votes import VoteView
 from app.domain.ballots import BALLOT, Ballot
 from app.domain.boards import Board
@@ -28,16 +23,8 @@ from app.domain.parsing import BadFields, FieldError, parse
 from app.services.ballot_box.box import BallotBox, away
 from app.services.ballot_box.casts import Cast, Failed, Fate, Stored, named
 
-BEFORE, AFTER = "/v1/boards/", "/votes"
-WANTED = {b"authorization", b"content-type", b"content-length", HEADER.encode()}
 NO_BODY = BadFields([FieldError("missing-field", "", "Field required", None)])
 JSON = (b"content-type", b"application/json")
-
-log = logging.getLogger(__name__)
-
-
-class Disconnected(Exception):
-    """The caller went away before it had said what it wants."""
 
 
 class Sender(NamedTuple):
@@ -47,7 +34,7 @@ class Sender(NamedTuple):
     address: str
 
 
-class VoteDoor:
+class VoteDoor(Door):
     """Answers `POST /v1/boards/{board}/votes`.
 
     Parameters
@@ -57,45 +44,17 @@ class VoteDoor:
     """
 
     def __init__(self, box: BallotBox, *, patience: float) -> None:
+        super().__init__("/votes")
         self._box = box
         self._patience = patience
-        self._lines = RequestLines()
 
-    @staticmethod
-    def takes(scope: Scope) -> bool:
-        """Whether the request is a single vote, with nothing about it that only the framework can judge."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["query_string"]:
-            return False
-        path: str = scope["path"]
-        slug = path[len(BEFORE) : -len(AFTER)]
-        return path == f"{BEFORE}{slug}{AFTER}" and slug != "" and "/" not in slug and NUL not in slug
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, status = time.perf_counter(), 500
-        headers = _wanted(scope)
-        name = name_request(headers.get(HEADER))
+    async def respond(self, call: Call) -> Response:
+        """Store the vote in the body."""
         try:
-            response = await self._response(scope["path"][len(BEFORE) : -len(AFTER)], headers, scope, receive)
-            status = response.status_code
-            head = [*response.raw_headers, (HEADER.encode(), name.encode())]
-            await send({"type": "http.response.start", "status": status, "headers": head})
-            await send({"type": "http.response.body", "body": response.body})
-        except Disconnected:
-            status = 499
-        finally:
-            self._lines.add(scope, status, started)
-
-    async def _response(self, slug: str, headers: dict[str, str], scope: Scope, receive: Receive) -> Response:
-        try:
-            body = await read_body(_chunks(receive), headers.get("content-length"))
-            document = read_json(body) if is_json(headers.get("content-type", "")) else body or None
+            document = read_json(call.body) if call.is_json else call.body or None
         except DomainError as error:
             return problems.answer(error)
-        except HTTPException as error:
-            return problems.http_answer(error)
-        client = scope.get("client")
-        sender = Sender(headers.get("authorization"), client[0] if client else "unknown")
-        return await self.store(slug, sender, document)
+        return await self.store(call.slug, Sender(call.authorization, call.address), document)
 
     async def store(self, slug: str, sender: Sender, document: Any) -> Response:
         """The answer to a vote, once it is committed or refused."""
@@ -112,17 +71,6 @@ class VoteDoor:
             return problems.answer(error)
         finally:
             cast.abandoned = True
-
-
-class PastTheFramework:
-    """Leads single votes to their door, and everything else to the application."""
-
-    def __init__(self, app: ASGIApp, door: VoteDoor) -> None:
-        self._app = app
-        self._door = door
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._door if self._door.takes(scope) else self._app)(scope, receive, send)
 
 
 def document_of(board: Board, vote: VoteView) -> dict[str, Any]:
@@ -164,22 +112,3 @@ def _ballot(document: Any) -> Ballot | DomainError:
         return parse(BALLOT, document)
     except DomainError as error:
         return error
-
-
-def _wanted(scope: Scope) -> dict[str, str]:
-    """The first of each header that counts here."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        if name in WANTED:
-            found.setdefault(name.decode(), value.decode("latin-1"))
-    return found
-
-
-async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        more = message.get("more_body", False)
-        yield message.get("body", b"")

@@ -11,9 +11,8 @@ from uuid import UUID, uuid4
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session, aliased
 
-from app.db.arrays import document, moments, plain, texts
+from app.db.arrays import moments, plain, texts
 from app.db.models import Assignment, Context, Draw, Item
-from app.domain.contexts import Wanted
 
 OFFER = text("""
 INSERT INTO offers (board_id, context_id, external_id, source, created_at)
@@ -77,39 +76,6 @@ STANDING = text("""
 SELECT newest.id, items.id, name, label_cost
 FROM (SELECT (SELECT id FROM snapshots WHERE board_id = :board ORDER BY computed_at DESC LIMIT 1)) AS newest (id)
 LEFT JOIN (item_spans JOIN items ON items.id = item_id AND active_to IS NULL) ON items.board_id = :board
-""")
-
-# One context, known to say the same or new, its offer, and what was drawn for it; nothing where the stored one differs,
-# or where somebody who is never asked twice may have been asked about it.
-OFFER_ONE = text("""
-WITH sent AS (
-    SELECT CAST(:name AS text) AS name, CAST(:features AS jsonb) AS features, CAST(:text AS text) AS text,
-           CAST(:payload AS jsonb) AS payload
-), known AS (
-    SELECT contexts.id, (contexts.features, contexts.text, contexts.payload, offered)
-        IS NOT DISTINCT FROM (sent.features, sent.text, sent.payload, TRUE) AND CAST(:annotator AS text) IS NULL AS same
-    FROM contexts JOIN sent ON board_id = :board AND external_id = sent.name
-), made AS (
-    INSERT INTO contexts (board_id, external_id, features, text, payload, offered)
-    SELECT :board, sent.*, TRUE FROM sent WHERE NOT EXISTS (SELECT FROM known)
-    ON CONFLICT DO NOTHING
-    RETURNING id
-), given AS (
-    INSERT INTO offers (board_id, context_id, external_id, source, created_at)
-    SELECT :board, id, :offer, :source, statement_timestamp()
-    FROM (SELECT id FROM made UNION ALL SELECT id FROM known WHERE same) AS found
-    RETURNING id, context_id
-), assigned AS (
-    INSERT INTO assignments
-        (board_id, id, offer_id, context_id, left_id, right_id, propensity, policy_snapshot_id, annotator, state,
-         expires_at)
-    SELECT :board, drawn.id, given.id, context_id, "left", "right", propensity, policy,
-           CAST(:annotator AS text), 'leased', CAST(:expires AS timestamptz)
-    FROM given CROSS JOIN unnest(CAST(:ids AS uuid[]), CAST(:lefts AS bigint[]), CAST(:rights AS bigint[]),
-                                 CAST(:propensities AS float8[]), CAST(:policies AS uuid[]))
-         AS drawn (id, "left", "right", propensity, policy)
-)
-SELECT count(*) FROM given
 """)
 
 ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, :board))")
@@ -231,21 +197,7 @@ class AssignmentRepository:
             "states": texts(pair.state for pair in pairs),
             "expiries": moments(pair.expires for pair in pairs),
         }
-        self._session.execute(ASSIGN, {"board": board_id, **_drawn(pairs), **values})
-
-    def offer_one(self, board_id: int, name: str, wanted: Wanted, pairs: Sequence[DrawnPair], *, source: str) -> bool:
-        """Write a context, one offer of it and what was drawn for it; False where that takes more than one statement.
-
-        Then nothing is written. All pairs are leased to one annotator.
-        """
-        first = pairs[0] if pairs else None
-        values = {
-            **{"board": board_id, "name": name, "offer": str(uuid4()), "source": source},
-            **{"features": document(wanted.features or {}), "text": wanted.text, "payload": document(wanted.payload)},
-            **{"annotator": first and first.annotator, "expires": first and first.expires},
-            **_drawn(pairs),
-        }
-        return bool(self._session.execute(OFFER_ONE, values).scalar_one())
+        self._session.execute(ASSIGN, {"board": board_id, **drawn_arrays(pairs), **values})
 
     def take_pool(self, board_id: int, limit: int) -> list[PoolContext]:
         """Offer contexts of the pool that nobody else is taking, in the order of their lots."""
@@ -308,7 +260,8 @@ class AssignmentRepository:
         self._session.execute(update(Assignment).where(Assignment.id.in_(ids)).values(values))
 
 
-def _drawn(pairs: Sequence[DrawnPair]) -> dict[str, str]:
+def drawn_arrays(pairs: Sequence[DrawnPair]) -> dict[str, str]:
+    """What was drawn, as statements are fed."""
     return {
         "ids": plain(pair.id for pair in pairs),
         "lefts": plain(pair.left for pair in pairs),

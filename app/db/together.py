@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -18,18 +19,33 @@ Rows = list[tuple[Any, ...]]
 
 def together(session: Session, statements: Sequence[Statement]) -> list[Rows]:
     """Run statements one after the other within the session's transaction; the rows of each."""
+    with _driver(session) as driver, driver.pipeline():
+        cursors = [driver.execute(_written(text), values, prepare=True) for text, values in statements]
+        return [cursor.fetchall() for cursor in cursors]
+
+
+def plainly(session: Session, statement: TextClause, values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The one row of a statement that requests wait for, read without the price that the toolkit has for each."""
+    with _driver(session) as driver:
+        row = driver.execute(_written(statement), values, prepare=True).fetchone()
+    assert row is not None
+    return row
+
+
+@contextmanager
+def _driver(session: Session) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """The session's connection; what goes wrong on it is told in the toolkit's words."""
     connection = session.connection()
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     try:
-        with driver.pipeline():
-            cursors = [driver.execute(_written(text), values, prepare=True) for text, values in statements]
-            return [cursor.fetchall() for cursor in cursors]
+        yield driver
     except psycopg.Error as error:
         if driver.closed:
             connection.invalidate()
         known = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        raise (OperationalError if known else DBAPIError)("together", {}, error) from error
+        kind = OperationalError if known else DBAPIError
+        raise kind("together", {}, error, connection_invalidated=driver.closed) from error
 
 
 @lru_cache

@@ -21,6 +21,7 @@ from app.db.jobs import JobRepository
 from app.db.judgements import JudgementRepository
 from app.db.keys import KeyRepository
 from app.db.live import LiveRepository
+from app.db.offers import OfferRepository
 from app.db.snapshots import SnapshotRepository
 from app.db.versions import VersionRepository
 from app.db.votes import VoteRepository
@@ -67,6 +68,7 @@ class UnitOfWork:
         self.items = ItemRepository(session)
         self.contexts = ContextRepository(session)
         self.assignments = AssignmentRepository(session)
+        self.offers = OfferRepository(session)
         self.votes = VoteRepository(session)
         self.exclusions = ExclusionRepository(session)
         self.judgements = JudgementRepository(session)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from app.db.assignments import Standing
+from app.db.offers import Footing
 from app.db.unit_of_work import UnitOfWork
 from app.domain.acquire import AcquireDraft, check
 from app.domain.boards import Board
@@ -16,13 +17,25 @@ from app.services.acquire.leasing import SENT, Lessor, seen, wanted
 from app.services.acquire.shelf import Shelf
 
 
-def may_be(draft: AcquireDraft, key: str | None) -> bool:
-    """Whether a request is of this kind."""
-    return key is None and draft.contexts is not None and len(draft.contexts) == 1
+class Moved(Exception):
+    """The key, the board, its items or its policy are not what they were when they were looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A board opened to a caller, and what a draw is made by, as they were looked up."""
+
+    board: Board
+    footing: Footing
+
+
+def may_be(draft: AcquireDraft) -> bool:
+    """Whether a request that nobody sends again is of this kind."""
+    return draft.count is None and draft.contexts is not None and len(draft.contexts) == 1
 
 
 def acquire_at_once(
-    work: UnitOfWork, board: Board, standing: Standing, draft: AcquireDraft, *, shelf: Shelf, now: datetime
+    work: UnitOfWork, visit: Visit, draft: AcquireDraft, *, shelf: Shelf, now: datetime
 ) -> Answer | None:
     """Draw, and record the context, its offer and its leases; None where that takes longer, with nothing recorded.
 
@@ -31,10 +44,15 @@ def acquire_at_once(
     Parameters
     ----------
     work : each of its statements is committed as it ends.
-    standing : what the draw depends on, as the request came in.
     shelf, now : see `acquire`.
+
+    Raises
+    ------
+    Moved
+        Where the visit is no more what it was; nothing is recorded.
     """
     check(draft)
+    board, standing = visit.board, visit.footing.standing
     advisor = shelf.advisor(board.id, standing.snapshot_id)
     mode = draft.mode or board.config.acquisition.mode
     drawer = Drawer(board.config, advisor, standing.items, mode, np.random.default_rng())
@@ -43,7 +61,10 @@ def acquire_at_once(
     lessor = Lessor.of(board, draft.annotator, policy=drawer.snapshot_id, now=now)
     drawn = drawer.draw([seen(board, context)])
     pairs = [lessor.pair(each, "leased") for each in drawn]
-    if not work.assignments.offer_one(board.id, name, context, pairs, source=SENT):
+    written = work.offers.write(visit.footing, name, context, pairs, source=SENT)
+    if written == "moved":
+        raise Moved
+    if written == "differs":
         return None
     rows = [
         lessor.shown(pair.id, (name, context.payload), (each.left, each.right), each.propensity)
