@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from app.db.assignments import Held
-from app.db.items import ItemRef
 from app.db.unit_of_work import Collision, UnitOfWork
-from app.db.votes import Named, VoteView
+from app.db.votes import VoteView
 from app.domain.acquire import unknown_assignment, uuid_of
-from app.domain.ballots import BALLOT, Ballot, BallotReader, answering, digest
+from app.domain.ballots import BALLOT, Ballot, BallotReader, answering
 from app.domain.boards import Board, BoardConfig
-from app.domain.contexts import Known, Wanted, contradiction
-from app.domain.errors import DomainError, Invalid, Missing
+from app.domain.errors import DomainError, Missing
 from app.domain.parsing import parse
 from app.domain.votes import (
     Result,
@@ -28,6 +26,7 @@ from app.domain.votes import (
     settle_limit,
     settle_slots,
 )
+from app.services import naming
 
 NO_BALLOT = Ballot()
 
@@ -122,17 +121,17 @@ def _settle(
     counted = board.config.votes.per_voter_per_day is not None
     held = _held(uow, board, ballots, counted)
     answering = [_answering(ballot, held) for ballot in ballots] if held is not None else ballots
-    found = uow.votes.look(board.id, _named(answering), counted=counted)
+    found = uow.votes.look(board.id, naming.named(answering), counted=counted)
     board = uow.boards.as_of(board, found.changed_at)
     if (board.config.votes.per_voter_per_day is not None) > counted:
         uow.votes.lock(board.id, counted=True)
     rows = _read(board.config, answering)
-    going = _name(board, [row for row in rows if row.result is None], found.items)
+    going = naming.find_items(board, [row for row in rows if row.result is None], found.items)
     going = settle_ids(going, found.digests)
     going = settle_assignments(going, held) if held else going
     touched = going
-    wrote = _create_items(uow, board, going)
-    going, placing = _place(uow, board, going, found.contexts)
+    wrote = naming.create_items(uow, board, going)
+    going, placing = naming.place(uow, board, going, found.contexts)
     placed = going
     going = settle_slots(placed, found.heads, revotes=board.config.votes.revotes)
     going = _limit(uow, board, going, now)
@@ -142,22 +141,6 @@ def _settle(
     if going:
         _insert(uow, board, going, now)
     return rows, found.received_at
-
-
-def _named(ballots: Sequence[Ballot | DomainError]) -> Named:
-    """What the votes name, whether or not they turn out to be votes."""
-    items, ids, contexts, slots = set[str](), list[UUID](), set[str](), set[tuple[str, str, str, str]]()
-    for each in ballots:
-        if isinstance(each, DomainError) or each.left is None or each.right is None:
-            continue
-        items.update((each.left, each.right))
-        if each.id is not None:
-            ids.append(each.id)
-        if each.context is not None:
-            contexts.add(each.context.id)
-            if each.voter is not None:
-                slots.add((each.context.id, each.left, each.right, each.voter))
-    return Named(items, ids, contexts, slots)
 
 
 def _held(
@@ -207,37 +190,6 @@ def _refused(ballot: Ballot, error: DomainError) -> Row:
     return row
 
 
-def _name(board: Board, rows: Sequence[Row], known: Mapping[str, ItemRef]) -> list[Row]:
-    going = []
-    for row in rows:
-        error = _name_one(row, known, board.config.open_items)
-        if error is None:
-            going.append(row)
-        else:
-            row.refuse(error)
-    return going
-
-
-def _name_one(row: Row, known: Mapping[str, ItemRef], open_items: bool) -> DomainError | None:
-    ballot = row.ballot
-    assert ballot.left is not None
-    assert ballot.right is not None
-    for path, name in (("left", ballot.left), ("right", ballot.right)):
-        if name not in known and not open_items:
-            return Invalid("unknown-item", f"the board has no item {name!r}", path=path, expected="an item", got=name)
-    left, right = known.get(ballot.left), known.get(ballot.right)
-    row.left = ballot.left if left is None else left.name
-    row.right = ballot.right if right is None else right.name
-    if row.left == row.right:
-        detail = "both names are of one item"
-        return Invalid("same-item", detail, path="right", expected="another item", got=ballot.right)
-    row.left_id = 0 if left is None else left.id
-    row.right_id = 0 if right is None else right.id
-    row.client_id = ballot.id or uuid4()
-    row.digest = digest(ballot, row.left, row.right, row.features)
-    return None
-
-
 def _limit(uow: UnitOfWork, board: Board, rows: list[Row], now: datetime) -> list[Row]:
     limit = board.config.votes.per_voter_per_day
     if limit is None:
@@ -246,66 +198,6 @@ def _limit(uow: UnitOfWork, board: Board, rows: list[Row], now: datetime) -> lis
     voters = {row.ballot.voter for row in rows if row.ballot.voter is not None}
     wait = int((today + timedelta(days=1) - now).total_seconds()) + 1
     return settle_limit(rows, uow.votes.counts(board.id, voters, today), limit, retry_after=wait)
-
-
-def _create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
-    """Create the items that are new; whether there are any."""
-    new = {row.left for row in rows if not row.left_id} | {row.right for row in rows if not row.right_id}
-    if not new:
-        return False
-    uow.items.lock(board.id)
-    known = uow.items.resolve(board.id, new)
-    if any(known):
-        raise Collision
-    known = uow.items.create(board.id, new)
-    for row in rows:
-        row.left_id = row.left_id or known[row.left].id
-        row.right_id = row.right_id or known[row.right].id
-    return True
-
-
-def _place(uow: UnitOfWork, board: Board, rows: Sequence[Row], stored: Mapping[str, Known]) -> tuple[list[Row], bool]:
-    """The rows whose contexts are what they say, and whether anything was written for that."""
-    wanted = _wanted(rows)
-    if not wanted:
-        return list(rows), False
-    known, created = uow.contexts.ensure(board.id, wanted, stored)
-    going = []
-    for row in rows:
-        if row.ballot.context is not None:
-            context = known[row.ballot.context.id]
-            row.context_id = context.id
-            error = None if row.features is None else contradiction(Wanted(row.features), context)
-            if error is not None:
-                row.refuse(error.under("context"))
-                continue
-        going.append(row)
-    newly = {known[name].id: each for name, each in wanted.items() if not known[name].offered}
-    if newly:
-        uow.contexts.learn(newly)
-    named = board.config.unit == "context" and _name_offers(uow, board, going)
-    return going, bool(created or newly or named)
-
-
-def _wanted(rows: Sequence[Row]) -> dict[str, Wanted]:
-    """The contexts of votes: they were offered to somebody, and so are no part of the pool."""
-    features: dict[str, Mapping[str, Any] | None] = {}
-    for row in rows:
-        context = row.ballot.context
-        if context is not None and features.get(context.id) is None:
-            features[context.id] = row.features
-    return {name: Wanted(known, offered=True) for name, known in features.items()}
-
-
-def _name_offers(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
-    """Store the offers that the rows name; whether they name any."""
-    named = [(row, row.context_id, row.ballot.offer) for row in rows if row.ballot.offer is not None]
-    pairs = {(context, offer) for _, context, offer in named if context is not None and offer is not None}
-    offers = uow.contexts.ensure_offers(board.id, pairs) if pairs else {}
-    for row, context, offer in named:
-        if context is not None and offer is not None:
-            row.offer_id = offers[context, offer]
-    return bool(pairs)
 
 
 def _check_refused(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> None:

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from sqlalchemy import Engine
 
-from app.api.diagnostics import Diagnostics
+from app.api.diagnosis import Diagnostics
 from app.services.diagnostics import SECTIONS
 from tests.api.conftest import BoardCaller, Caller, ballot, problem
 from tests.refitting import FEATURES, Bench, ballots
