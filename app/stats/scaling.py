@@ -18,7 +18,7 @@ class Scaling:
 
     Parameters
     ----------
-    mean, scale : (d,).
+    mean, scale : (d,), or (V, 1, d) of V samples at once.
     """
 
     mean: Floats
@@ -36,8 +36,8 @@ class Scaling:
         return cls(np.nan_to_num(mean), np.where(steady, np.inf, scale))
 
     def design(self, x: Floats) -> Floats:
-        """(u, 1 + d): a leading 1, then the scaled covariates within ±5, 0 where missing."""
+        """(u, 1 + d), or (V, u, 1 + d): a leading 1, then the scaled covariates within ±5, 0 where missing."""
         scaled = np.minimum(np.maximum((x - self.mean) / self.scale, -_REACH), _REACH)
-        design = np.ones((len(x), 1 + x.shape[1]))
-        design[:, 1:] = np.where(np.isnan(scaled), 0.0, scaled)
+        design = np.ones((*scaled.shape[:-1], 1 + x.shape[1]))
+        design[..., 1:] = np.where(np.isnan(scaled), 0.0, scaled)
         return design

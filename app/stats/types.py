@@ -76,6 +76,27 @@ class Rule:
         gradient: Floats = np.divide(direction, total, out=np.zeros(mu.shape), where=total > 0)
         return gradient
 
+    def noise(self, mu: Floats, scores: Floats) -> Floats:
+        """Σ_c mu_c q_c², the variance of <q, Y> of a label Y, as <q, mu> = 0.
+
+        Parameters
+        ----------
+        mu : (..., C) category probabilities.
+        scores : (...) p.
+
+        Returns
+        -------
+        (...) non-negative; 0 where no weight is left.
+        """
+        both = self.first + self.second
+        noise = np.zeros(scores.shape)
+        for category, (first, weight) in enumerate(zip(self.first.tolist(), both.tolist(), strict=True)):
+            direction = first - weight * scores
+            noise += mu[..., category] * direction**2
+        total = _weighted(mu, both)
+        found: Floats = np.divide(noise, total**2, out=np.zeros(noise.shape), where=total > 0)
+        return found
+
 
 def _weighted(mu: Floats, weight: Floats) -> Floats:
     """Σ_c w_c mu_c, category by category: they often lie apart in memory."""

@@ -32,6 +32,7 @@ def advisor(snapshot_id: UUID, size: int = 1) -> Advisor:
         Graph.complete(2),
         None,
         [],
+        None,
         size,
     )
 

@@ -26,7 +26,7 @@ from app.stats.acquisition import (
 )
 from app.stats.gars import BUILT_IN, BradleyTerry, Estimand, Graph, RankCentrality, outer, quadratic
 from app.stats.simulate import Cyclic
-from app.stats.types import Floats
+from app.stats.types import Floats, Rule
 from tests.stats.test_gars import random_graph
 
 ESTIMANDS = (*BUILT_IN, RankCentrality(damping=0.15, name="pagerank"))
@@ -40,6 +40,15 @@ class Gradients:
         self.name = estimand.name
         self.value = estimand.value
         self.gradient_at = estimand.gradient_at
+
+
+def test_label_noise_is_the_variance_of_the_gradient() -> None:
+    mu = np.random.default_rng(0).dirichlet(np.ones(4), (3, 5, 5))
+    mu[0, 0, 1] = [0.0, 0.0, 0.0, 1.0]
+    rule = Rule(np.array([1.0, 0.0, 0.5, 0.0]), np.array([0.0, 1.0, 0.5, 0.0]))
+    expected = (mu * rule.gradient(mu) ** 2).sum(axis=-1)
+    assert expected[0, 0, 1] == 0.0
+    np.testing.assert_allclose(rule.noise(mu, rule.scores(mu)), expected, rtol=1e-13)
 
 
 @settings(max_examples=60, deadline=None)

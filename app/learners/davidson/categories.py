@@ -40,3 +40,28 @@ class Categories:
     @property
     def n_categories(self) -> int:
         return int(self.slope.size)
+
+    def raised(self, difference: Floats, level: Floats, alike: Floats, *, out: Floats) -> None:
+        """Shares (C, ..., K, K) from D (..., K, K) and the powers of levels, (..., F) of contexts and (F, ..., K, K).
+
+        The parts of a logit are raised apart, and categories of opposite slope are each other's inverse.
+        """
+        done: dict[float, int] = {}
+        for category, slope in enumerate(self.slope.tolist()):
+            if -slope in done and slope:
+                np.divide(1.0, out[done[-slope]], out=out[category])
+            elif slope:
+                np.exp(np.multiply(difference, slope, out=out[category]), out=out[category])
+                done[slope] = category
+            else:
+                out[category] = 1.0
+        for f, category in enumerate(self.free.tolist()):
+            if self.slope[category]:
+                out[category] *= alike[f]
+                out[category] *= level[..., f, None, None]
+            else:
+                np.multiply(alike[f], level[..., f, None, None], out=out[category])
+        total = out[0] + out[1]
+        for each in out[2:]:
+            total += each
+        out *= np.divide(1.0, total, out=total)

@@ -64,11 +64,11 @@ class DavidsonModel:
                 difference += heard @ self.utilities.judges
             difference += (utility[rows] + self.utilities.position)[:, :, None]
             difference -= utility[rows, None, :]
-            if _largest(difference, level[rows], alike) > LARGEST_LOGIT:
+            if largest_logit(difference, level[rows], alike) > LARGEST_LOGIT:
                 levels = [level[rows, f, None, None] + each for f, each in enumerate(alike)]
                 found[:, rows] = np.moveaxis(self._shares(difference, levels), -1, 0)
             else:
-                self._raise(difference, np.exp(level[rows]), raised, out=found[:, rows])
+                self.categories.raised(difference, np.exp(level[rows]), raised, out=found[:, rows])
         return np.moveaxis(found, 0, -1)
 
     def probabilities_at(self, x: Covariates, left: Ints, right: Ints) -> Floats:
@@ -110,31 +110,6 @@ class DavidsonModel:
             utility[rows] += self.utility_trees.scores(int(index), x[rows])
         return utility
 
-    def _raise(self, difference: Floats, level: Floats, alike: Floats, *, out: Floats) -> None:
-        """Shares (C, u, K, K) from D (u, K, K) and the powers of levels, (u, F) of contexts and (F, K, K) of pairs.
-
-        The parts of a logit are raised apart, and categories of opposite slope are each other's inverse.
-        """
-        done: dict[float, int] = {}
-        for category, slope in enumerate(self.categories.slope.tolist()):
-            if -slope in done and slope:
-                np.divide(1.0, out[done[-slope]], out=out[category])
-            elif slope:
-                np.exp(np.multiply(difference, slope, out=out[category]), out=out[category])
-                done[slope] = category
-            else:
-                out[category] = 1.0
-        for f, category in enumerate(self.categories.free.tolist()):
-            if self.categories.slope[category]:
-                out[category] *= alike[f]
-                out[category] *= level[:, f, None, None]
-            else:
-                np.multiply(alike[f], level[:, f, None, None], out=out[category])
-        total = out[0] + out[1]
-        for each in out[2:]:
-            total += each
-        out *= np.divide(1.0, total, out=total)
-
     def _shares(self, difference: Floats, levels: list[Floats]) -> Floats:
         """Softmax over the categories, which become the last axis."""
         logits = np.empty((self.categories.n_categories, *difference.shape))
@@ -147,8 +122,8 @@ class DavidsonModel:
         return np.ascontiguousarray(np.moveaxis(logits, 0, -1))
 
 
-def _largest(difference: Floats, level: Floats, items: Floats) -> float:
-    """A bound on the size of the logits, NaN where one is."""
+def largest_logit(difference: Floats, level: Floats, items: Floats) -> float:
+    """A bound on the size of the logits of D (..., K, K), NaN where one is."""
     size = float(np.abs(level).max(initial=0.0) + np.abs(items).max(initial=0.0))
     return max(float(difference.max(initial=0.0)), -float(difference.min(initial=0.0))) + size
 

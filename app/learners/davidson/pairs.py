@@ -36,12 +36,12 @@ class PairEffects:
         """(u, K, K) of every ordered pair."""
         own = design[:, : self.gamma.shape[1]] @ self.gamma.T
         signed = np.concatenate([own, -own, np.zeros((len(design), 1))], axis=1)
-        effects: Floats = signed.take(_places(self.n_items), axis=1)
+        effects: Floats = signed.take(places(self.n_items), axis=1)
         return effects
 
 
 @lru_cache(maxsize=8)
-def _places(n_items: int) -> Ints:
+def places(n_items: int) -> Ints:
     """(K, K) where each ordered pair's effect is among those of the unordered pairs, their negatives and a zero."""
     first, second = np.triu_indices(n_items, 1)
     places = np.full((n_items, n_items), 2 * first.size)

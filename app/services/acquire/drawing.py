@@ -14,7 +14,7 @@ from app.domain.acquire import Mode, beyond_budget, few_items
 from app.domain.boards import BoardConfig
 from app.services.acquire.shelf import Advisor
 from app.services.refit.policy import Chooser, pair_costs, rules_of
-from app.stats.acquisition import draw, floor_of, reachable
+from app.stats.acquisition import draw, floor_of, reachable, sides
 from app.stats.types import Floats
 
 UNIFORM = "uniform"
@@ -69,7 +69,7 @@ class Drawer:
         """Pairs of each context, by context."""
         propensity = self.propensities(features)
         context, pair = draw(propensity, self.mode, self.generator)
-        left, right = np.nonzero(~np.eye(len(self.items), dtype=np.bool_))
+        left, right = sides(len(self.items))
         return [
             Drawn(at, self.items[left[chosen]], self.items[right[chosen]], float(propensity[at, chosen]))
             for at, chosen in zip(context.tolist(), pair.tolist(), strict=True)

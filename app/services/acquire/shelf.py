@@ -17,7 +17,7 @@ import numpy as np
 
 from app.db.unit_of_work import UnitOfWork
 from app.domain.outcomes import rule
-from app.learners import Featuriser, load_model
+from app.learners import Featuriser, Stack, load_model, stacked
 from app.services.rankings.opened import estimand_named
 from app.services.refit import storage
 from app.services.refit.policy import Plan, unpack_plan
@@ -36,6 +36,8 @@ CELLS = 1_000_000
 
 What a request holds in memory is a few times this, whatever it asks for.
 """
+FEW = 16
+"""Contexts up to which the fold models are asked as one; where there are more, what they hold in the cache counts."""
 
 logger = logging.getLogger(__name__)
 OpenWork = Callable[[], UnitOfWork]
@@ -54,6 +56,7 @@ class Advisor:
     graph : all pairs of its items.
     featuriser : None on boards without features.
     models : of the folds.
+    stack : the same as one, where they are alike.
     size : bytes in memory, about.
     """
 
@@ -64,6 +67,7 @@ class Advisor:
     graph: Graph
     featuriser: Featuriser | None
     models: Sequence[OutcomeModel]
+    stack: Stack | None
     size: int
 
     def sensitivities(self, features: Sequence[Mapping[str, Any]]) -> Floats:
@@ -72,12 +76,17 @@ class Advisor:
         found = np.empty((len(features), size, size))
         step = max(1, CELLS // (len(self.models) * size**2))
         for start in range(0, len(features), step):
-            part = self._covariates(features[start : start + step])
             # All fold models as one: numpy's price of a call is paid once.
-            mu = np.concatenate([model.probabilities(part) for model in self.models])
+            mu = self._predicted(self._covariates(features[start : start + step]))
             each = Beliefs.of([mu], self.rule).sensitivities(self.estimand, self.graph, self.plan.weight)
             found[start : start + step] = each.reshape(len(self.models), -1, size, size).mean(axis=0)
         return found
+
+    def _predicted(self, part: Covariates) -> Floats:
+        """(models u, K, K, C)."""
+        if self.stack is not None and len(part) <= FEW:
+            return self.stack.probabilities(part)
+        return np.concatenate([model.probabilities(part) for model in self.models])
 
     def _covariates(self, features: Sequence[Mapping[str, Any]]) -> Covariates:
         x = np.zeros((len(features), 0)) if self.featuriser is None else self.featuriser.transform(features)
@@ -121,8 +130,9 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
         Graph.complete(len(plan.items)),
         loaded,
         models,
+        stack := stacked(models),
         # Artifacts are compressed; what they become is as large as it would be written plainly.
-        len(pickle.dumps((dict(plan.modes), loaded, models), protocol=pickle.HIGHEST_PROTOCOL)),
+        len(pickle.dumps((dict(plan.modes), loaded, models, stack), protocol=pickle.HIGHEST_PROTOCOL)),
     )
 
 

@@ -253,6 +253,8 @@ class Chooser:
     def _among(self, sensitivity: Floats) -> Floats:
         """(u, k, k); pairs with an item that the plan does not know have the context's mean."""
         assert self.plan is not None
+        if tuple(self.items) == self.plan.items:
+            return sensitivity
         place = {name: at for at, name in enumerate(self.plan.items)}
         known = np.array([place.get(name, -1) for name in self.items])
         mean = pair_row(sensitivity).mean(axis=1)

@@ -4,7 +4,7 @@ from app.stats.acquisition.allocation import Mode
 from app.stats.acquisition.beliefs import Beliefs, reliability
 from app.stats.acquisition.criteria import Design, Objective, contrast_weight, d_weight, e_weight
 from app.stats.acquisition.draws import draw
-from app.stats.acquisition.pairs import pair_row, pair_square
+from app.stats.acquisition.pairs import pair_row, pair_square, sides
 from app.stats.acquisition.policy import Policy, Rules, floor_of, reachable, uniform_propensity
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "pair_square",
     "reachable",
     "reliability",
+    "sides",
     "uniform_propensity",
 ]

@@ -30,7 +30,7 @@ class Beliefs:
         scores, noises = [], []
         for mu in probabilities:
             scores.append(rule.scores(mu))
-            noises.append(np.einsum("...c,...c->...", mu, rule.gradient(mu) ** 2))
+            noises.append(rule.noise(mu, scores[-1]))
         return cls(np.stack(scores), np.stack(noises))
 
     def sensitivities(self, estimand: Estimand, graph: Graph, weight: Floats) -> Floats:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from app.stats.types import Floats
 HELD = 4_000_000
 
 
-@runtime_checkable
 class QuadraticEstimand(Estimand, Protocol):
     """An estimand with closed forms for g' W g and Σ ω g g', g_jk = dF/dp_jk."""
 
@@ -39,8 +39,8 @@ def quadratic(estimand: Estimand, p: Floats, graph: Graph, weight: Floats) -> Fl
     -------
     (u, K, K), 0 on the diagonal and where an order carries no weight.
     """
-    if isinstance(estimand, QuadraticEstimand):
-        return estimand.quadratic(p, graph, weight)
+    if _has_closed_form(type(estimand)):
+        return cast(QuadraticEstimand, estimand).quadratic(p, graph, weight)
     left, right = np.nonzero(graph.order)
     found = np.zeros(p.shape)
     for rows, gradient in _gradients(estimand, p, graph):
@@ -62,13 +62,19 @@ def outer(estimand: Estimand, p: Floats, graph: Graph, coefficient: Floats) -> F
     -------
     (K, K), symmetric.
     """
-    if isinstance(estimand, QuadraticEstimand):
-        return estimand.outer(p, graph, coefficient)
+    if _has_closed_form(type(estimand)):
+        return cast(QuadraticEstimand, estimand).outer(p, graph, coefficient)
     left, right = np.nonzero(graph.order)
     total = np.zeros((graph.n_items, graph.n_items))
     for rows, gradient in _gradients(estimand, p, graph):
         total += gradient.T @ (coefficient[rows, left, right].reshape(-1, 1) * gradient)
     return total
+
+
+@cache
+def _has_closed_form(kind: type[Estimand]) -> bool:
+    """Whether estimands of the class do; to ask the protocol costs more than the form on a small board."""
+    return hasattr(kind, "quadratic") and hasattr(kind, "outer")
 
 
 def _gradients(estimand: Estimand, p: Floats, graph: Graph) -> Iterator[tuple[slice, Floats]]:
