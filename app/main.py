@@ -119,7 +119,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     announcer = Announcer(partial(news.publish, event="votes"), queue.live)
 
     open_writer = partial(UnitOfWork, open_sessions(writer), announce=announcer.votes)
-    box = BallotBox(GroupWriter(open_writer, limiter), most=settings.votes.waiting)
+    limits = {"most": settings.votes.waiting, "most_bytes": settings.votes.waiting_bytes}
+    box = BallotBox(GroupWriter(open_writer, limiter), **limits)
 
     shelf = Shelf(partial(UnitOfWork, open_sessions(loader)))
     works = Works(partial(UnitOfWork, sessions), partial(UnitOfWork, open_sessions(at_once)))

@@ -147,6 +147,7 @@ class VoteSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ORTHORANK_VOTES_", frozen=True, env_ignore_empty=True)
 
     waiting: int = Field(default=5000, ge=1, le=1_000_000, description="votes that may wait for their commit, else 503")
+    waiting_bytes: int = Field(default=64 * 1024**2, ge=1, description="bytes of their requests, else 503")
     patience: float = Field(default=10.0, gt=0, le=300, description="seconds that a vote waits, else 503")
 
 

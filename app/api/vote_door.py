@@ -54,13 +54,13 @@ class VoteDoor(Door):
             document = read_json(call.body) if call.is_json else call.body or None
         except DomainError as error:
             return problems.answer(error)
-        return await self.store(call.slug, Sender(call.authorization, call.address), document)
+        return await self.store(call.slug, Sender(call.authorization, call.address), document, size=len(call.body))
 
-    async def store(self, slug: str, sender: Sender, document: Any) -> Response:
+    async def store(self, slug: str, sender: Sender, document: Any, *, size: int) -> Response:
         """The answer to a vote, once it is committed or refused."""
         ballot, named_here = named(_ballot(document))
         loop = asyncio.get_running_loop()
-        cast = Cast(slug, *sender, ballot, named_here, loop, loop.create_future())
+        cast = Cast(slug, *sender, ballot, named_here, size, loop, loop.create_future())
         try:
             self._box.put(cast)
             async with asyncio.timeout(self._patience):

@@ -93,10 +93,9 @@ async def record(request: Request, board: Slug, ports: PortsOf, _: Documented) -
     """
     client = request.client
     sender = Sender(request.headers.get("authorization"), client.host if client else "unknown")
-    document = (
-        await request.json() if is_json(request.headers.get("content-type", "")) else await request.body() or None
-    )
-    return await ports.votes.store(board, sender, document)
+    body = await request.body()
+    document = await request.json() if is_json(request.headers.get("content-type", "")) else body or None
+    return await ports.votes.store(board, sender, document, size=len(body))
 
 
 @router.post("/batch", response_class=Response, responses=BATCH_ANSWER)

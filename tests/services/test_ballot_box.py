@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -31,6 +33,7 @@ from app.services.ballot_box.casts import Cast, Failed, Fate, Stored, named
 from app.services.ballot_box.writer import GroupWriter
 
 NUMBERS = count()
+PLENTY = 10**6
 Open = Callable[[], UnitOfWork]
 Write = Callable[[Sequence[Cast]], list[Fate]]
 
@@ -70,7 +73,7 @@ def cast(board: Board | str, secret: str | None, **fields: Any) -> Cast:
     slug = board if isinstance(board, str) else board.slug
     header = None if secret is None else f"Bearer {secret}"
     loop: Any = None
-    return Cast(slug, header, "1.2.3.4", ballot, named_here, loop, loop)
+    return Cast(slug, header, "1.2.3.4", ballot, named_here, 100, loop, loop)
 
 
 def codes(fates: Sequence[Fate]) -> list[str]:
@@ -138,7 +141,7 @@ def answered(write: Write, casts: list[Cast], most: int = 100) -> list[Fate]:
     """Put votes into a box and wait for their answers."""
 
     async def run() -> list[Fate]:
-        box = BallotBox(write, most=most)
+        box = BallotBox(write, most=most, most_bytes=PLENTY)
         loop = asyncio.get_running_loop()
         for each in casts:
             each.loop, each.answer = loop, loop.create_future()
@@ -168,12 +171,12 @@ def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None
         return [Unavailable("late", "") for _ in group]
 
     async def run() -> list[Any]:
-        box = BallotBox(slow, most=2)
+        box = BallotBox(slow, most=2, most_bytes=PLENTY)
         door = VoteDoor(box, patience=0.5)
         vote = {"left": "a", "right": "b", "outcome": "left"}
-        first = asyncio.create_task(door.store("x", Sender(None, ""), vote))
+        first = asyncio.create_task(door.store("x", Sender(None, ""), vote, size=100))
         await asyncio.sleep(0.1)
-        rest = [asyncio.create_task(door.store("x", Sender(None, ""), vote)) for _ in range(3)]
+        rest = [asyncio.create_task(door.store("x", Sender(None, ""), vote, size=100)) for _ in range(3)]
         answers = await asyncio.gather(first, *rest)
         gate.set()
         await asyncio.to_thread(box.close)
@@ -186,10 +189,50 @@ def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None
     assert told == [False, False, False, True]
 
 
+def test_the_bytes_that_wait_are_bounded_and_one_large_vote_still_gets_in() -> None:
+    gate, began = threading.Event(), threading.Event()
+
+    def slow(group: Sequence[Cast]) -> list[Fate]:
+        began.set()
+        gate.wait()
+        return [Unavailable("late", "") for _ in group]
+
+    async def run() -> list[Fate]:
+        box = BallotBox(slow, most=100, most_bytes=1000)
+        loop = asyncio.get_running_loop()
+
+        def put(size: int) -> asyncio.Future[Fate]:
+            vote = replace(cast("x", None), size=size, loop=loop, answer=loop.create_future())
+            box.put(vote)
+            return vote.answer
+
+        answers = [put(5000)]
+        await asyncio.to_thread(began.wait)
+        with pytest.raises(Unavailable, match="more votes wait"):
+            put(1)
+        gate.set()
+        await answers[0]
+        gate.clear()
+        while len(answers) == 1:
+            # The answer is on its way before the box has counted the group out.
+            with contextlib.suppress(Unavailable):
+                answers.append(put(600))
+            await asyncio.sleep(0.01)
+        answers += [put(300), put(100)]
+        with pytest.raises(Unavailable, match="more votes wait"):
+            put(1)
+        gate.set()
+        fates = await asyncio.gather(*answers)
+        await asyncio.to_thread(box.close)
+        return list(fates)
+
+    assert codes(asyncio.run(run())) == ["late"] * 4
+
+
 def test_a_closed_box_answers_what_is_in_it_and_takes_no_more() -> None:
     fates = answered(lambda group: [Unavailable("fine", "") for _ in group], [cast("a", None) for _ in range(50)])
     assert len(fates) == 50
-    box = BallotBox(lambda _: [], most=1)
+    box = BallotBox(lambda _: [], most=1, most_bytes=PLENTY)
     box.close()
     with pytest.raises(Unavailable):
         box.put(cast("a", None))

@@ -41,11 +41,14 @@ class BallotBox:
     ----------
     write : commits a group; raises what the driver raises where the connection is lost, and may then be called again.
     most : votes that may wait.
+    most_bytes : bytes of their requests, and of those being written; alone a vote may be larger.
     """
 
-    def __init__(self, write: Write, *, most: int) -> None:
+    def __init__(self, write: Write, *, most: int, most_bytes: int) -> None:
         self._write = write
         self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._waiting: deque[Cast] = deque()
         self._changed = Condition()
         self._closed = False
@@ -54,9 +57,10 @@ class BallotBox:
     def put(self, cast: Cast) -> None:
         """Let the vote wait for the next group; refused where too many wait."""
         with self._changed:
-            if self._closed or len(self._waiting) >= self._most:
+            if self._closed or len(self._waiting) >= self._most or 0 < self._bytes > self._most_bytes - cast.size:
                 raise Unavailable("too-many-votes", "more votes wait than the database takes")
             self._waiting.append(cast)
+            self._bytes += cast.size
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="ballot-box", daemon=True)
                 self._thread.start()
@@ -73,6 +77,8 @@ class BallotBox:
     def _run(self) -> None:
         while group := self._next():
             self._see_through(group)
+            with self._changed:
+                self._bytes -= sum(cast.size for cast in group)
 
     def _next(self) -> list[Cast]:
         """The votes that wait, as soon as there are some; none once the box is closed and empty."""

@@ -41,6 +41,7 @@ class Cast:
     address : where the request came from, counted where nobody says who asks.
     ballot : with an id, or why it could not be read, which is told to those who may vote.
     named_here : whether the id was given here, so that nobody can have sent it before.
+    size : bytes of the request.
     answer : of the request, on `loop`.
     counted : whether the rate limit has seen the request.
     abandoned : whether nobody waits any more.
@@ -51,6 +52,7 @@ class Cast:
     address: str
     ballot: Ballot | DomainError
     named_here: bool
+    size: int
     loop: AbstractEventLoop
     answer: Future[Fate]
     counted: bool = False
