@@ -56,7 +56,7 @@ from app.queue import CeleryQueue, Queue, open_celery
 from app.services.acquire.hatch import Hatch, Works
 from app.services.acquire.shelf import Shelf
 from app.services.announce import Announcer
-from app.services.ballot_box.box import BallotBox
+from app.services.ballot_box.box import LONGEST_HOLD, BallotBox
 from app.services.ballot_box.writer import GroupWriter
 from app.services.estimands import register
 from app.services.rankings.opened import Opener
@@ -106,8 +106,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     at_once = open_engine(settings.database.url, pool_size=settings.database.pool_size, autocommit=True)
     # A connection of its own: requests that wait for a policy may hold all others.
     loader = open_engine(settings.database.url, pool_size=1)
-    # Another: a group of votes waits for no request.
-    writer = open_engine(settings.database.url, pool_size=1, tested=False)
+    # Another: a group of votes waits for no request, and not long for another writer.
+    writer = open_engine(settings.database.url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD)
     # And another: boards are watched also where all requests wait.
     watcher = open_engine(settings.database.url, pool_size=1)
     redis = open_redis(settings.redis.url)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.orm import Session, sessionmaker
 
 LIBPQ_SCHEME, DRIVER = "postgresql", "postgresql+psycopg"
 
 
-def open_engine(url: str, *, pool_size: int = 5, autocommit: bool = False, tested: bool = True) -> Engine:
+def open_engine(
+    url: str,
+    *,
+    pool_size: int = 5,
+    autocommit: bool = False,
+    tested: bool = True,
+    lock_timeout: float | None = None,
+) -> Engine:
     """An engine for a libpq URL (postgres://, postgresql://) or SQLAlchemy's own form of it.
 
     Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request.
@@ -22,9 +30,10 @@ def open_engine(url: str, *, pool_size: int = 5, autocommit: bool = False, teste
     autocommit : each statement is a transaction, for work of one statement or two that is waited for. Connections are
         not tested then: it would take as long as the statement.
     tested : whether connections are tested; who tries again by itself does without.
+    lock_timeout : seconds for which a statement waits for a lock; without it as long as it takes.
     """
     mode: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None} if autocommit else {}
-    return create_engine(
+    engine = create_engine(
         make_url(url.replace("postgres://", f"{LIBPQ_SCHEME}://", 1)).set(drivername=DRIVER),
         pool_size=pool_size,
         max_overflow=pool_size,
@@ -33,11 +42,19 @@ def open_engine(url: str, *, pool_size: int = 5, autocommit: bool = False, teste
         json_deserializer=orjson.loads,
         **mode,
     )
+    if lock_timeout is not None:
+        event.listen(engine, "connect", partial(_limit_waits, seconds=lock_timeout))
+    return engine
 
 
 def open_sessions(engine: Engine) -> sessionmaker[Session]:
     """Sessions on the engine that keep what they loaded after a commit."""
     return sessionmaker(engine, expire_on_commit=False)
+
+
+def _limit_waits(connection: Any, _: object, *, seconds: float) -> None:
+    connection.execute(f"SET lock_timeout = {round(seconds * 1000)}")
+    connection.commit()
 
 
 def _serialise(value: Any) -> str:

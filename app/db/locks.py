@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from enum import IntEnum
 
+from psycopg.errors import LockNotAvailable
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 
@@ -42,6 +44,11 @@ def share(session: Session, lock: Lock, board_id: int) -> datetime:
 def hold(session: Session, lock: Lock, board_id: int) -> None:
     """Hold the lock alone until the transaction ends."""
     session.execute(ALONE, {"lock": int(lock), "board": board_id})
+
+
+def is_blocked(error: DBAPIError) -> bool:
+    """Whether a connection that waits for locks only so long has waited so long for one."""
+    return isinstance(error.orig, LockNotAvailable)
 
 
 TRY = text("SELECT pg_try_advisory_lock(:lock, CAST(:board AS int))")

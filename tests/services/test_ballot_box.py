@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 from app.api.vote_door import Sender, VoteDoor
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
-from app.db.engine import open_sessions
+from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.domain.ballots import BALLOT
 from app.domain.boards import DRAFT, Board
@@ -151,6 +151,34 @@ def answered(write: Write, casts: list[Cast], most: int = 100) -> list[Fate]:
         return list(fates)
 
     return asyncio.run(run())
+
+
+def test_a_board_that_another_writer_holds_keeps_no_other_board_waiting(
+    database_url: str, open_work: Open, database: Engine, secret: str, redis_url: str
+) -> None:
+    engine = open_engine(database_url, lock_timeout=0.1)
+    write = GroupWriter(partial(UnitOfWork, open_sessions(engine)), RateLimiter(open_redis(redis_url), per_minute=0))
+    held, free = make_board(open_work, votes={"per_voter_per_day": 10}), make_board(open_work)
+
+    async def run() -> list[Fate]:
+        box, loop = BallotBox(write, most=100, most_bytes=PLENTY), asyncio.get_running_loop()
+        votes = [replace(cast(each, secret, voter="v"), loop=loop) for each in (held, free, held, free)]
+        for vote in votes:
+            vote.answer = loop.create_future()
+        with open_work() as long:
+            long.votes.lock(held.id, counted=True)
+            for vote in votes:
+                box.put(vote)
+            others = await asyncio.wait_for(asyncio.gather(votes[1].answer, votes[3].answer), 20)
+            await asyncio.sleep(0.3)
+            assert not votes[0].answer.done()
+        mine = await asyncio.wait_for(asyncio.gather(votes[0].answer, votes[2].answer), 20)
+        await asyncio.to_thread(box.close)
+        return [*others, *mine]
+
+    assert codes(asyncio.run(run())) == ["new"] * 4
+    assert (len(stored(database, held)), len(stored(database, free))) == (2, 2)
+    engine.dispose()
 
 
 def test_a_vote_that_breaks_the_writer_breaks_it_alone() -> None:

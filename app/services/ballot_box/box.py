@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from threading import Condition, Thread
@@ -13,6 +13,7 @@ from time import sleep
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.db.locks import is_blocked
 from app.domain.errors import Unavailable
 from app.services.ballot_box.casts import Cast, Failed, Fate
 
@@ -22,6 +23,8 @@ LARGEST = 512
 """Votes that are written together."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5
 """Seconds before a database that went away is tried again."""
+LONGEST_HOLD = 0.1
+"""Seconds for which a group waits for another writer, as for a long batch on a board that counts votes per voter."""
 LAST_WORDS = 30.0
 """Seconds for the votes that still wait when the process ends."""
 AWAY = (OperationalError, InterfaceError, PoolTimeout)
@@ -94,6 +97,9 @@ class BallotBox:
             try:
                 fates = self._write(group)
             except AWAY as error:
+                if isinstance(error, OperationalError) and is_blocked(error):
+                    self._see_boards_apart(group)
+                    return
                 log.warning("%d votes wait for the database: %s", len(group), error)
                 sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -103,6 +109,19 @@ class BallotBox:
             else:
                 _deliver(zip(group, fates, strict=True))
                 return
+
+    def _see_boards_apart(self, group: Sequence[Cast]) -> None:
+        """No board waits for what holds up another: the votes of the one that is held up go back into the queue."""
+        boards: defaultdict[str, list[Cast]] = defaultdict(list)
+        for cast in group:
+            boards[cast.slug].append(cast)
+        if len(boards) > 1:
+            for votes in boards.values():
+                self._see_through(votes)
+            return
+        with self._changed:
+            self._waiting.extend(group)
+            self._bytes += sum(cast.size for cast in group)
 
     def _see_apart(self, group: Sequence[Cast], error: Exception) -> None:
         """No vote suffers from a neighbour: each one on its own, and the one at fault has failed."""
