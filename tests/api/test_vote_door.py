@@ -50,7 +50,9 @@ def test_one_vote_and_a_batch_of_one_meet_the_same_fate(make_board: Callable[...
 
 @pytest.mark.parametrize("slug", ["", "nowhere", "a%2Fb"])
 def test_a_board_that_is_not_there(call: Caller, slug: str) -> None:
-    assert call("POST", f"/v1/boards/{slug}/votes", ballot()).status_code == 404
+    path = f"/v1/boards/{slug}/votes"
+    door, route = call("POST", path, ballot()), call("POST", f"{path}?x=1", ballot())
+    assert (door.status_code, door.content) == (404, route.content)
 
 
 def test_the_route_behind_the_door_says_the_same(board: BoardCaller) -> None:
@@ -61,6 +63,9 @@ def test_the_route_behind_the_door_says_the_same(board: BoardCaller) -> None:
     for bad in (ballot(left=1), [], None, "x"):
         door, route = board("POST", "/votes", bad), board("POST", "/votes?x=1", bad)
         assert (door.status_code, door.content) == (route.status_code, route.content)
+    plain = {"content": b'{"left": "alpha"}', "headers": {"Content-Type": "text/plain"}}
+    door, route = board("POST", "/votes", **plain), board("POST", "/votes?x=1", **plain)
+    assert (door.status_code, door.content) == (route.status_code, route.content) == (422, door.content)
 
 
 def test_the_same_vote_on_64_connections_is_stored_once(board: BoardCaller) -> None:
