@@ -254,7 +254,7 @@ def test_the_bytes_that_wait_are_bounded_and_one_large_vote_still_gets_in() -> N
         await asyncio.to_thread(box.close)
         return list(fates)
 
-    assert codes(asyncio.run(run())) == ["late"] * 4
+    assert codes(asyncio.run(asyncio.wait_for(run(), 20))) == ["late"] * 4
 
 
 def test_a_closed_box_answers_what_is_in_it_and_takes_no_more() -> None:
