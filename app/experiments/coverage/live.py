@@ -19,7 +19,8 @@ from app.stats.simulate import PAPER, Generator
 from app.stats.types import Floats, Ints
 
 UNIT = Clustering(unit="context")
-REFITTED = 2000
+ROWS = 4000
+"""Half of them are refitted."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Live:
     learner: str
     shrunk: bool = False
     generator: Generator = PAPER
-    n: int = 2 * REFITTED
+    n: int = ROWS
     setting: str = "live"
 
     @property
@@ -49,7 +50,8 @@ class Live:
 
     def replicate(self, truths: Truths, seed: int) -> Results:
         whole = board(self.generator, self.generator.draw(self.n, seed=seed), seed=seed, clustering=UNIT)
-        refitted = whole.up_to(REFITTED)
+        known = self.n // 2
+        refitted = whole.up_to(known)
         fitted, best = cross_fit(refitted, self.learner), oracle(whole, self.generator.probabilities)
         mu = shrunken(fitted) if self.shrunk else fitted
         results: Results = {}
@@ -58,8 +60,8 @@ class Live:
             if "refit" in self.rules:
                 again = _one(whole, cross_fit(whole, self.learner), each)
                 results["refit", each.name] = _against(whole, again, true, best, each)
-            for rule, size in (("1.5 x", REFITTED * 3 // 2), ("2 x", self.n)):
-                found = live(whole.up_to(size), _one(refitted, mu, each), mu, known=REFITTED)
+            for rule, size in (("1.5 x", known * 3 // 2), ("2 x", self.n)):
+                found = live(whole.up_to(size), _one(refitted, mu, each), mu, known=known)
                 results[rule, each.name] = _against(whole.up_to(size), found, true, best, each)
         return results
 
