@@ -118,9 +118,11 @@ def answer(
 
     # A board may change before its next snapshot does: its outcomes, its estimands, its title.
     tag = tag_of(METHOD, board.id, board.updated_at, head, key)
-    return conditional(request, board, tag, lambda: _with_pending(rendered(), head.pending))
+    return conditional(request, board, tag, lambda: _with_pending(rendered(), head))
 
 
-def _with_pending(body: bytes, pending: int) -> bytes:
+def _with_pending(body: bytes, head: Head) -> bytes:
     """The one number that changes between snapshots, put in front of those that do not."""
+    # Quotes within texts are escaped: these bytes are the field and nothing else.
+    pending = head.waiting(live=b'"included":true' in body)
     return b'{"votes_pending":%d,' % pending + body[1:]

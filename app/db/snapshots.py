@@ -32,6 +32,10 @@ class Head(NamedTuple):
     pending: int
     since: int
 
+    def waiting(self, *, live: bool) -> int:
+        """Votes that an answer has not taken in, which holds live votes or is as of the snapshot."""
+        return self.pending if live else self.since
+
 
 class SnapshotRepository:
     """Snapshots of all boards."""

@@ -81,8 +81,9 @@ class ServiceReader:
 
             key = (board.id, board.updated_at, head.snapshot_id, head.version, query.key)
             body = self._rendered.get(key, make) if head.snapshot_id else make()
-        answer = orjson.loads(body) | {"votes_pending": head.pending}
-        return _labelled(answer, labels)
+        answer = orjson.loads(body)
+        live = answer["live"] is not None and answer["live"]["included"]
+        return _labelled(answer | {"votes_pending": head.waiting(live=live)}, labels)
 
     def pairs(self, slug: str) -> Answer:
         """`GET …/pairs`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 
+from app.db.locks import Lock, lease
+from app.services.live.run import Updater
 from tests.api.conftest import BoardCaller, Caller, problem
 from tests.refitting import FEATURES, Bench, ballots
 
@@ -88,6 +91,24 @@ def test_counts_say_what_is_behind_a_ranking(voted: BoardCaller) -> None:
     assert document["propensity"] == "logged"
     assert document["rule"] == {"left": [1, 0], "right": [0, 1], "tie": [0.5, 0.5], "both_bad": [0.5, 0.5]}
     assert sum(row["votes"] for row in document["rankings"]) == 1200
+
+
+def test_an_answer_as_of_the_refit_says_how_many_votes_it_lacks(voted: BoardCaller, bench: Bench) -> None:
+    voted.batch(*ballots(ITEMS, 3, seed=9))
+    with bench.work() as work:
+        board = work.boards.find(voted.slug)
+    assert board is not None
+    Updater(bench.work, partial(lease, bench.engine, Lock.LIVE)).serve(board.id)
+
+    def pending(query: str) -> tuple[bool, int]:
+        document = rankings(voted, query)
+        return document["live"]["included"], document["votes_pending"]
+
+    assert pending("") == (True, 0)
+    for query in ("estimator=classical", "from=2020-01-01T00:00:00Z"):
+        assert pending(query) == (False, 3)
+    assert voted("PATCH", "", {"cluster": "voter"}).status_code == 200
+    assert pending("") == (False, 3)
 
 
 def test_a_board_without_a_snapshot_is_pending(make_board: Callable[..., BoardCaller]) -> None:

@@ -72,7 +72,7 @@ def read(bench: Bench, board: Board, **fields: Any) -> dict[str, Any]:
         head = work.snapshots.head(board.id)
         query = RankingQuery(**{"pairs": "all", **fields})
         document = ranking(work, board, query, Opener(), snapshot_id=head.snapshot_id)
-        return document | {"votes_pending": head.pending}
+        return document | {"votes_pending": head.waiting(live=document["live"]["included"])}
 
 
 def scores(document: dict[str, Any], field: str = "score") -> list[float]:
