@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
+from threadpoolctl import threadpool_limits
 
 from app.db.engine import open_engine, open_sessions
 from app.db.migrations import upgrade
@@ -27,6 +28,9 @@ from app.embedded.valkey import ValkeyServer
 from app.main import create_app
 from app.services import keys
 from app.settings import DatabaseSettings, RedisSettings, Settings, load_settings
+
+# As in the API and in the worker: the last bits of results hang on it.
+threadpool_limits(1)
 
 # Nobody waits for the disk: a test's database is thrown away with its server.
 FLEETING = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}

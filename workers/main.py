@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import Celery
+from threadpoolctl import threadpool_limits
 
 from app.queue import QUICK, SLOW, open_celery
 from app.services.estimands import register
@@ -24,6 +25,9 @@ def create_worker(settings: Settings) -> Celery:
     if settings.redis.url is None:
         raise ValueError("a worker needs the URL of Redis")
     register(settings.estimands.registered)
+    # Threads of the linear algebra cost more than they bring on such small matrices, and change the last bits. They are
+    # limited once for all: limits that tasks set and lift would undo each other's.
+    threadpool_limits(1)
     celery = open_celery(settings.redis.url)
     celery.conf.update(worker_prefetch_multiplier=1, worker_hijack_root_logger=False, worker_redirect_stdouts=False)
     install(celery, settings)

@@ -12,8 +12,6 @@ from threading import Lock as Mutex
 from typing import Any
 from uuid import UUID
 
-from threadpoolctl import threadpool_limits
-
 from app.cache.news import News, Silence
 from app.db.gather import Marks
 from app.db.locks import Lease
@@ -125,12 +123,11 @@ class Updater:
         now = marks._replace(votes=max(votes, before.votes), offers=max(marks.offers, before.offers))
         refitted = self._opened(work, board, snapshot)
         touched = Reader(work, board, refitted.board, basis).touched(before, now)
-        with threadpool_limits(1):
-            new = _Scored.of(touched.now, touched, refitted)
-            old = None if touched.before is None else _Scored.of(touched.before, touched, refitted)
-            change = new.sums(refitted, work, snapshot)
-            if old is not None:
-                change = _less(change, old.sums(refitted, work, snapshot))
+        new = _Scored.of(touched.now, touched, refitted)
+        old = None if touched.before is None else _Scored.of(touched.before, touched, refitted)
+        change = new.sums(refitted, work, snapshot)
+        if old is not None:
+            change = _less(change, old.sums(refitted, work, snapshot))
         _store(work, snapshot, change, refitted)
         _advance(state, now, touched, through=work.gather.through(board.id, now.votes))
         state.counted += new.rows.counted - (0 if old is None else old.rows.counted)

@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from threadpoolctl import threadpool_limits
-
 from app.cache.news import News, Silence
 from app.db.locks import Lease
 from app.db.models import Snapshot
@@ -105,9 +103,7 @@ class Refitter:
             assert known is not None
             self._close(board_id, jobs, known)
             return
-        # Threads of the linear algebra cost more than they bring on such small matrices, and change the last bits.
-        with threadpool_limits(1):
-            result = refit(inputs, board.config, processes=self.processes, told=lambda share: self._tell(jobs, share))
+        result = refit(inputs, board.config, processes=self.processes, told=lambda share: self._tell(jobs, share))
         lease.confirm()
         self._store(board, result, gathered, jobs=jobs, began=began)
 
