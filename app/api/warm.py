@@ -1,16 +1,16 @@
 """Answers that were given already, kept in the process until their board changes.
 
-An entry holds while nothing was heard of its board since the answer was begun, and while its board's version was seen
-in the database not longer than `LEASE` seconds ago (`watch.Watch` looks every few seconds, for all boards in one
-statement). So a read of a kept answer asks neither the database nor Redis.
+An entry holds while nothing was heard of its board since the answer was begun, and while it was made, or its board's
+version seen in the database, not longer than `LEASE` seconds ago (`watch.Watch` looks every few seconds, for all boards
+in one statement). So a read of a kept answer asks neither the database nor Redis.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from threading import Lock
 
 from app.api.kept import Kept
@@ -32,7 +32,7 @@ class BoardState:
     Parameters
     ----------
     changed : tick of the last change that was heard.
-    until : the time until which entries hold.
+    until : the time until which all entries hold, since the version was seen.
     read : when an entry was last asked for.
     heard : when a change was last heard of.
     version : as it was last seen in the database.
@@ -49,7 +49,9 @@ class BoardState:
 class _Entry:
     kept: Kept
     state: BoardState
-    began: int = field(default=0)
+    began: int
+    until: float
+    size: int
 
 
 class Warm:
@@ -77,7 +79,7 @@ class Warm:
         if entry is None:
             return None
         state, now = entry.state, self._clock()
-        if state.changed > entry.began or now > state.until:
+        if state.changed > entry.began or now > max(entry.until, state.until):
             return None
         state.read = now
         self._entries.move_to_end(address)
@@ -85,40 +87,46 @@ class Warm:
 
     def put(self, address: Address, kept: Kept, began: int) -> None:
         """Keep an answer that was begun at this tick, unless its board changed meanwhile."""
+        size = kept.size + len(address[0]) + len(address[1])
         with self._lock:
             state = self._boards.setdefault(kept.board_id, BoardState())
+            state.read = self._clock()
             if state.changed > began:
                 return
-            state.read = self._clock()
-            state.until = max(state.until, state.read + LEASE)
             self._drop(address)
-            self._entries[address] = _Entry(kept, state, began)
-            self._size += kept.size
+            self._entries[address] = _Entry(kept, state, began, state.read + LEASE, size)
+            self._size += size
             while self._size > self._most:
                 self._drop(next(iter(self._entries)))
 
     def forget(self, board_id: int) -> None:
         """The board changed."""
         with self._lock:
-            self.tick += 1
             state = self._boards.setdefault(board_id, BoardState())
-            state.changed, state.heard = self.tick, self._clock()
+            state.heard = self._clock()
+            self._change(state)
 
     def forget_all(self) -> None:
         """Anything may have changed."""
         with self._lock:
-            self.tick += 1
             for state in self._boards.values():
-                state.changed = self.tick
+                self._change(state)
 
-    def confirm(self, seen: dict[int, BoardVersion], looked: float) -> None:
-        """Take note of the versions that the database had at a time: others than before end what is kept."""
-        for board_id, state in list(self._boards.items()):
-            version = seen.get(board_id)
-            if version is None or version != state.version:
-                self.forget(board_id)
-            state.version = version
-            state.until = looked + LEASE
+    def confirm(self, asked: Iterable[int], seen: Mapping[int, BoardVersion], looked: float) -> None:
+        """Take note of the versions that the database had at a time: others than before end what is kept.
+
+        Parameters
+        ----------
+        asked : boards that were looked for; those that are not among the seen are no more.
+        """
+        with self._lock:
+            for board_id in asked:
+                state, version = self._boards.get(board_id), seen.get(board_id)
+                if state is None:
+                    continue
+                if version is None or version != state.version:
+                    self._change(state)
+                state.version, state.until = version, looked + LEASE
 
     def read_lately(self) -> list[int]:
         """Boards to look at. What nobody has read for a while is let go."""
@@ -130,7 +138,11 @@ class Warm:
                 self._drop(address)
             return [board for board, state in self._boards.items() if state.read >= ago]
 
+    def _change(self, state: BoardState) -> None:
+        self.tick += 1
+        state.changed = self.tick
+
     def _drop(self, address: Address) -> None:
         entry = self._entries.pop(address, None)
         if entry is not None:
-            self._size -= entry.kept.size
+            self._size -= entry.size

@@ -135,7 +135,7 @@ class Watch:
         if not boards and not keys:
             return
         seen, alive = await self._read(boards, {*keys, *streaming})
-        self._memory.warm.confirm(seen, looked)
+        self._memory.warm.confirm(boards, seen, looked)
         self._memory.known.confirm(alive, looked)
         self._streams.confirm_keys(alive, streaming)
         self._tell(boards, seen)
