@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from threading import Lock
 
 from app.domain.keys import Caller
 
@@ -31,6 +32,7 @@ class KnownKeys:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._lock = Lock()
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self.tick = 0
         """Grows when keys are forgotten: one that was looked up before that is not taken in after it."""
@@ -42,31 +44,35 @@ class KnownKeys:
 
     def put(self, authorization: bytes, caller: Caller, began: int) -> None:
         """Remember a key that was looked up in a request begun at this tick."""
-        if began != self.tick:
-            return
         name, now = sha256(authorization).digest(), self._clock()
-        known = self._known.get(name)
-        since = now if known is None or now > known.since + LONGEST else known.since
-        self._known[name] = _Known(caller, since, now + LEASE)
-        self._known.move_to_end(name)
-        while len(self._known) > MOST:
-            self._known.popitem(last=False)
+        with self._lock:
+            if began != self.tick:
+                return
+            known = self._known.get(name)
+            since = now if known is None or now > known.since + LONGEST else known.since
+            self._known[name] = _Known(caller, since, now + LEASE)
+            self._known.move_to_end(name)
+            while len(self._known) > MOST:
+                self._known.popitem(last=False)
 
     def forget_all(self) -> None:
         """Some key was revoked."""
-        self.tick += 1
-        self._known.clear()
+        with self._lock:
+            self.tick += 1
+            self._known.clear()
 
     def ids(self) -> list[int]:
         """Keys to look at."""
         now = self._clock()
-        return list({known.caller.key_id for known in list(self._known.values()) if now <= known.since + LONGEST})
+        with self._lock:
+            return list({known.caller.key_id for known in self._known.values() if now <= known.since + LONGEST})
 
     def confirm(self, alive: Iterable[int], looked: float) -> None:
         """Take note of the keys that the database knew to be good at a time."""
         good = set(alive)
-        for name, known in list(self._known.items()):
-            if known.caller.key_id in good:
-                known.until = max(known.until, looked + LEASE)
-            elif known.until < looked + LEASE:
-                del self._known[name]
+        with self._lock:
+            for name, known in list(self._known.items()):
+                if known.caller.key_id in good:
+                    known.until = max(known.until, looked + LEASE)
+                elif known.until < looked + LEASE:
+                    del self._known[name]

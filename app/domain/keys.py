@@ -44,6 +44,10 @@ class Caller:
         """Whether the key carries the scope; `admin` implies the others."""
         return scope in self.scopes or "admin" in self.scopes
 
+    def may(self, scope: Scope, board_id: int | None) -> bool:
+        """Whether the key carries the scope for this board (None: for all boards)."""
+        return self.has(scope) and self.board_id in (None, board_id)
+
     def require(self, scope: Scope, board_id: int | None) -> None:
         """Refuse unless the key carries the scope for this board (None: for all boards)."""
         if not self.has(scope):
