@@ -87,7 +87,8 @@ def listen(
         version = work.versions.of([opened.id]).get(opened.id)
     if version is None:
         raise Missing("unknown-board", f"there is no board {board!r}", got=board)
-    key_id = None if caller is None else caller.key_id
+    # Where a key does not open the board, its reader is one of the public, and goes when the public does.
+    key_id = caller.key_id if caller is not None and caller.may("read", version.board_id) else None
 
     def join() -> Stream:
         stream = ports.streams.join(version, key_id, last_event_id)

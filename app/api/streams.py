@@ -30,7 +30,7 @@ class Stream:
     Parameters
     ----------
     board_id : listened to.
-    key_id : of the key that opened it; None where none was needed.
+    key_id : of the key that may read the board; None where the public may.
     """
 
     def __init__(self, board_id: int, key_id: int | None) -> None:
@@ -42,9 +42,16 @@ class Stream:
         self._over = False
 
     def push(self, chunk: bytes) -> None:
-        """Send on as soon as the listener takes it."""
+        """Send on as soon as the listener takes it, unless the stream was ended."""
+        if self._over:
+            return
         self._chunks.append(chunk)
         self._there.set()
+
+    def beat(self) -> None:
+        """Show that the stream is open, unless something waits that shows it."""
+        if not self._chunks:
+            self.push(HEARTBEAT)
 
     def end(self) -> None:
         """Send what waits, then nothing more."""
@@ -135,7 +142,7 @@ class Streams:
     def beat(self) -> None:
         """Let all listeners, and what lies between, know that the streams are open."""
         for stream in self._all():
-            stream.push(HEARTBEAT)
+            stream.beat()
 
     def close(self) -> None:
         """The process ends."""

@@ -10,15 +10,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import Engine
 
-from app.api.streams import WAITING, Stream
+from app.api.streams import HEARTBEAT, WAITING, Stream, Streams
 from app.cache.connection import open_redis
 from app.cache.news import News, RedisNews, Silence
+from app.db.versions import BoardVersion
 from app.main import create_app
 from app.settings import RedisSettings, Settings
 from tests.api.conftest import BoardCaller, Caller, problem
@@ -163,12 +165,29 @@ def test_access_is_that_of_rankings(call: Caller, board: BoardCaller, listen: Ca
     told(holder)
     board("PATCH", "", {"public": False})
     assert told(holder).kind == "rankings"
-    assert ends(anonymous), "the board is not public any more"
+    assert anonymous.next() is None, "the board is not public any more"
     assert listen().answer.status == 401
     assert listen(Authorization="Bearer or_wrong").answer.status == 401
     call("DELETE", f"/v1/keys/{key['id']}")
     assert ends(holder), "the key was revoked"
     problem(call("GET", "/v1/boards/none/stream"), 404, "unknown-board")
+
+
+@pytest.mark.parametrize(("scopes", "other"), [(["votes"], False), (["read"], True)])
+def test_a_key_that_does_not_reach_so_far_listens_no_longer_than_the_public(
+    call: Caller,
+    board: BoardCaller,
+    make_board: Callable[..., BoardCaller],
+    listen: Callable[..., Listener],
+    scopes: list[str],
+    other: bool,
+) -> None:
+    bound = make_board().slug if other else board.slug
+    key = call("POST", "/v1/keys", {"scopes": scopes, "board": bound}).json()["key"]
+    listener = listen(Authorization=f"Bearer {key}")
+    told(listener)
+    board("PATCH", "", {"public": False})
+    assert listener.next() is None, "it ends, and nothing is told of the private board"
 
 
 def test_a_deleted_boards_streams_end(board: BoardCaller, listen: Callable[..., Listener]) -> None:
@@ -202,6 +221,32 @@ def test_for_a_slow_listener_the_newest_events_wait() -> None:
         return [chunk async for chunk in stream.chunks()]
 
     assert asyncio.run(gathered()) == [b"%d" % number for number in range(1000 - WAITING, 1000)]
+
+
+def test_a_stream_that_was_ended_is_told_nothing_more() -> None:
+    async def gathered() -> list[bytes]:
+        streams, version = Streams(), BoardVersion(7, "b", True, datetime(2020, 1, 1, tzinfo=UTC), None, 0, None, None)
+        stream = streams.join(version, None, None)
+        streams.tell(version._replace(public=False, live=3), [{"job": "j", "state": "failed", "snapshot": None}])
+        streams.beat()
+        return [chunk async for chunk in stream.chunks()]
+
+    opening, event = asyncio.run(gathered())
+    assert opening.startswith(b"retry")
+    assert b'"version":0' in event
+
+
+def test_where_something_waits_no_heartbeat_does() -> None:
+    async def gathered() -> list[bytes]:
+        stream = Stream(1, None)
+        for _ in range(WAITING):
+            stream.beat()
+        stream.push(b"event")
+        stream.beat()
+        stream.end()
+        return [chunk async for chunk in stream.chunks()]
+
+    assert asyncio.run(gathered()) == [HEARTBEAT, b"event"]
 
 
 def test_a_server_with_open_streams_stops_at_once(settings: Settings, board: BoardCaller, tmp_path: Path) -> None:
