@@ -137,6 +137,18 @@ def test_a_try_whose_commit_was_not_heard_of_is_repeated_without_a_second_vote(
     assert codes(fates)[0] == "new", "its id was given here, so this request brought it"
 
 
+def test_a_vote_refused_by_the_rate_limit_stays_refused_when_its_group_is_tried_again(
+    open_work: Open, redis_url: str, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work)
+    write = GroupWriter(open_work, RateLimiter(open_redis(redis_url), per_minute=2))
+    group = [cast(board, secret) for _ in range(4)]
+    first, again = codes(write(group)), codes(write(group))
+    assert first.count("rate-limit") >= 1
+    assert [code == "rate-limit" for code in again] == [code == "rate-limit" for code in first]
+    assert len(stored(database, board)) == first.count("new")
+
+
 def answered(write: Write, casts: list[Cast], most: int = 100) -> list[Fate]:
     """Put votes into a box and wait for their answers."""
 

@@ -44,6 +44,7 @@ class Cast:
     size : bytes of the request.
     answer : of the request, on `loop`.
     counted : whether the rate limit has seen the request.
+    refused : what the rate limit said against it, which holds for every try.
     abandoned : whether nobody waits any more.
     """
 
@@ -56,6 +57,7 @@ class Cast:
     loop: AbstractEventLoop
     answer: Future[Fate]
     counted: bool = False
+    refused: DomainError | None = None
     abandoned: bool = False
 
 

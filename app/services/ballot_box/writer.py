@@ -86,9 +86,11 @@ class GroupWriter:
                 cast.counted = True
                 passed[name] -= 1
                 if passed[name] < 0:
-                    fates[cast] = _refused(quotas[name])
-                    continue
-            going.append((cast, callers[cast]))
+                    cast.refused = _refused(quotas[name])
+            if cast.refused is None:
+                going.append((cast, callers[cast]))
+            else:
+                fates[cast] = cast.refused
         return going
 
 
