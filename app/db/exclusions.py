@@ -13,8 +13,8 @@ from app.db.models import Exclusion, Vote
 from app.domain.exclusions import SUPERSEDED
 
 EXCLUDE = text("""
-INSERT INTO exclusions (board_id, vote_id, reason)
-SELECT :board, votes.id, sent.reason
+INSERT INTO exclusions (board_id, vote_id, reason, created_at)
+SELECT :board, votes.id, sent.reason, clock_timestamp()
 FROM unnest(CAST(:votes AS uuid[]), CAST(:reasons AS text[])) AS sent (client_id, reason)
 JOIN votes ON votes.board_id = :board AND votes.client_id = sent.client_id
 WHERE NOT EXISTS (SELECT FROM exclusions WHERE vote_id = votes.id AND exclusions.reason = sent.reason)
@@ -31,13 +31,18 @@ class ExclusionView(NamedTuple):
 
 
 class ExclusionRepository:
-    """Exclusions of all boards."""
+    """Exclusions of all boards.
+
+    Whoever adds or lifts rules holds the lock of those who write votes: so no rule is dated before the marks of a
+    refit that did not see it.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def add(self, exclusion: Exclusion) -> Exclusion:
-        """Store a rule."""
+        """Store a rule, dated now."""
+        exclusion.created_at = func.clock_timestamp()
         self._session.add(exclusion)
         self._session.flush()
         return exclusion
@@ -59,7 +64,7 @@ class ExclusionRepository:
 
     def lift(self, exclusion: Exclusion) -> None:
         """End a rule; its votes count again."""
-        exclusion.lifted_at = func.now()
+        exclusion.lifted_at = func.clock_timestamp()
         self._session.flush()
 
     def page(self, board_id: int, *, after: int, limit: int) -> list[ExclusionView]:

@@ -124,7 +124,8 @@ EXCLUDED_AMONG = EXCLUDED.format(id="votes.id = ANY(:ids)", vote_id="vote_id = A
 FINGERPRINT = """
 SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
     (SELECT concat_ws(',', count(*), max(id), count(lifted_at), max(lifted_at))
-     FROM exclusions WHERE board_id = :board),
+     FROM (SELECT id, CASE WHEN lifted_at <= :moment THEN lifted_at END AS lifted_at
+           FROM exclusions WHERE board_id = :board AND id <= :rules) AS rules),
     (SELECT concat_ws(',', count(*) FILTER (WHERE offered), max(id) FILTER (WHERE offered), count(text))
      FROM contexts WHERE board_id = :board),
     (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
@@ -158,7 +159,7 @@ class Marks(NamedTuple):
     Parameters
     ----------
     votes, offers, rules : highest numbers of votes, named offers and exclusions, 0 without one.
-    moment : contexts offered by then.
+    moment : contexts offered by then, and rules lifted by then.
     """
 
     votes: int
@@ -215,12 +216,12 @@ class GatherRepository:
         received: datetime | None = self._session.execute(text(THROUGH), values).scalar_one_or_none()
         return received
 
-    def fingerprint(self, board_id: int, watermark: int) -> str:
-        """Equal where nothing that a refit reads has changed.
+    def fingerprint(self, board_id: int, marks: Marks) -> str:
+        """Equal where nothing that a refit up to some marks reads has changed.
 
         Of assignments it reads which pairs were drawn for the offers, and answers that are among the votes.
         """
-        values = {"board": board_id, "watermark": watermark}
+        values = {"board": board_id, "watermark": marks.votes, "rules": marks.rules, "moment": marks.moment}
         return str(self._session.execute(text(FINGERPRINT), values).scalar_one())
 
     def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
@@ -293,9 +294,11 @@ class GatherRepository:
         """(item, from, to) in µs of 2000, `to` None while the span is open."""
         return [(row[0], row[1], row[2]) for row in self._session.execute(text(SPANS), {"board": board_id})]
 
-    def excluded(self, board_id: int, watermark: int, *, rules: int = NO_END) -> dict[int, str]:
+    def excluded(
+        self, board_id: int, watermark: int, *, rules: int = NO_END, as_of: datetime | None = None
+    ) -> dict[int, str]:
         """Votes that a rule excludes, with the reason: that it was superseded before all, else of the oldest rule."""
-        values = {"board": board_id, "watermark": watermark, "rules": rules, "as_of": None}
+        values = {"board": board_id, "watermark": watermark, "rules": rules, "as_of": as_of}
         rows = self._session.execute(text(EXCLUDED_UP_TO), values)
         return {row[0]: row[1] for row in rows}
 

@@ -65,7 +65,10 @@ WHERE deleted_at IS NULL
         OR EXISTS (
             SELECT FROM exclusions
             WHERE board_id = boards.id
-                AND coalesce(lifted_at, created_at) > (newest.summary ->> 'gathered_at')::timestamptz
+                AND (
+                    id > (newest.summary -> 'marks' ->> 'rules')::bigint
+                    OR lifted_at > (newest.summary -> 'marks' ->> 'moment')::timestamptz
+                )
                 AND coalesce(lifted_at, created_at) <= now() - rule.patience
         )
         OR EXISTS (

@@ -29,7 +29,7 @@ WHERE deleted_at IS NULL
             SELECT FROM exclusions
             WHERE exclusions.board_id = boards.id
                 AND coalesce(lifted_at, created_at)
-                    > greatest((summary ->> 'gathered_at')::timestamptz, live_states.updated_at)
+                    > coalesce(live_states.moment, (summary -> 'marks' ->> 'moment')::timestamptz)
         )
     )
 ORDER BY boards.id

@@ -16,6 +16,7 @@ from app.services import votes
 def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> ExclusionView:
     """Put a rule in force and commit."""
     check(draft)
+    uow.votes.lock(board.id, counted=False)
     vote_id = None if draft.vote is None else votes.number(uow, board, draft.vote)
     found = None if draft.filter is None else _stored_filter(uow, board, draft.filter)
     rule = Exclusion(board_id=board.id, vote_id=vote_id, voter=draft.voter, filter=found, reason=draft.reason)
@@ -26,6 +27,7 @@ def add(uow: UnitOfWork, board: Board, draft: ExclusionDraft) -> ExclusionView:
 
 def lift(uow: UnitOfWork, board: Board, exclusion_id: int) -> None:
     """End a rule and commit; lifting it again changes nothing."""
+    uow.votes.lock(board.id, counted=False)
     exclusion = uow.exclusions.find(board.id, exclusion_id)
     if exclusion is None:
         raise Missing("unknown-exclusion", "the board has no such exclusion", got=exclusion_id)

@@ -109,6 +109,7 @@ class BatchWriter:
             if excluded is not None and excluded != SUPERSEDED and ballot.id is not None
         }
         if reasons:
+            uow.votes.lock(self._board.id, counted=False)
             self._summary.excluded += uow.exclusions.exclude(self._board.id, reasons)
             uow.commit()
 

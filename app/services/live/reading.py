@@ -21,28 +21,10 @@ from app.stats.types import Bools, Ints
 NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """What a refit read.
-
-    Parameters
-    ----------
-    marks : up to where.
-    as_of : when rules about votes stood as they did.
-    """
-
-    marks: Marks
-    as_of: datetime
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Basis:
-        """Of a snapshot."""
-        marks = snapshot.summary["marks"]
-        moment = datetime.fromisoformat(marks["moment"])
-        return cls(
-            Marks(snapshot.watermark, marks["offers"], marks["rules"], moment),
-            datetime.fromisoformat(snapshot.summary["gathered_at"]),
-        )
+def basis_of(snapshot: Snapshot) -> Marks:
+    """Up to where a refit read."""
+    marks = snapshot.summary["marks"]
+    return Marks(snapshot.watermark, marks["offers"], marks["rules"], datetime.fromisoformat(marks["moment"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +56,14 @@ class Reader:
     Parameters
     ----------
     work : the transaction.
-    board, frozen, basis : the board and what the refit left.
+    board, frozen : the board and what the refit left.
+    basis : up to where the refit read.
     """
 
     work: UnitOfWork
     board: Board
     frozen: FrozenBoard
-    basis: Basis
+    basis: Marks
 
     def touched(self, before: Marks, now: Marks) -> Touched:
         """What came in after `before`, up to `now`."""
@@ -127,8 +110,8 @@ class Reader:
         return replace(whole, votes=votes, contexts=kept, offers=offers)
 
     def _refitted(self, columns: Columns, touched: Ints) -> Ints:
-        voted = columns["context"][columns["ids"] <= self.basis.marks.votes]
-        return np.union1d(voted[voted > 0], self.work.gather.offered_by(touched, self.basis.marks.moment))
+        voted = columns["context"][columns["ids"] <= self.basis.votes]
+        return np.union1d(voted[voted > 0], self.work.gather.offered_by(touched, self.basis.moment))
 
     def _first_unfit(self, columns: Columns, touched: Ints) -> Ints:
         """(contexts + 1,) number of the first vote since the refit that cannot be scored, by context after none."""
@@ -139,14 +122,14 @@ class Reader:
 
     def _unfit(self, columns: Columns) -> Bools:
         """(m,) votes since the refit that take another one's place, answer a draw or lack what the others have."""
-        since = columns["ids"] > self.basis.marks.votes
+        since = columns["ids"] > self.basis.votes
         unfit = np.isin(columns["ids"], list(self.work.live.revised(columns["ids"][since].tolist())))
         if self.frozen.kind == "logged":
             unfit |= ~np.isfinite(columns["propensity"])
         return unfit & since
 
     def _excluded(self, columns: Columns) -> dict[int, str]:
-        rules, as_of = self.basis.marks.rules, self.basis.as_of
+        rules, as_of = self.basis.rules, self.basis.moment
         return self.work.gather.excluded_among(self.board.id, columns["ids"], rules=rules, as_of=as_of)
 
     def _inputs(

@@ -18,7 +18,7 @@ from app.db.locks import Lease
 from app.db.models import LiveState, Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
-from app.services.live.reading import Basis, Reader, Touched
+from app.services.live.reading import Reader, Touched, basis_of
 from app.services.live.rows import LiveRows, live_rows
 from app.services.live.scoring import Refitted, scored
 from app.services.live.sums import SegmentSums
@@ -115,9 +115,9 @@ class Updater:
 
     def _step(self, work: UnitOfWork, board: Board, snapshot: Snapshot, marks: Marks) -> bool:
         """Bring the state of a snapshot as far as one step goes; whether the marks lie beyond."""
-        basis = Basis.of(snapshot)
+        basis = basis_of(snapshot)
         state = work.live.held(_start(board, snapshot, basis))
-        before = Marks(state.votes, state.offers, basis.marks.rules, state.moment)
+        before = Marks(state.votes, state.offers, basis.rules, state.moment)
         target = work.gather.nth_after(board.id, before.votes, VOTES_AT_ONCE)
         votes = marks.votes if target is None else min(target, marks.votes)
         now = marks._replace(votes=max(votes, before.votes), offers=max(marks.offers, before.offers))
@@ -137,10 +137,10 @@ class Updater:
         work.session.flush()
         return now.votes < marks.votes
 
-    def _reasons(self, work: UnitOfWork, board: Board, snapshot: Snapshot, basis: Basis) -> list[str]:
+    def _reasons(self, work: UnitOfWork, board: Board, snapshot: Snapshot, basis: Marks) -> list[str]:
         """What waits for a refit besides votes."""
         active = [item.name for item in work.gather.items(board.id) if item.active]
-        changed = work.live.rules_changed(board.id, rules=basis.marks.rules, since=basis.as_of)
+        changed = work.live.rules_changed(board.id, rules=basis.rules, since=basis.moment)
         found = {RULES: changed, ITEMS: active != snapshot.summary["items"]}
         return [reason for reason, holds in found.items() if holds]
 
@@ -184,15 +184,14 @@ class _Scored:
         return scored(refitted, work, snapshot, rows=self.rows, documents=self.inputs.contexts.features)
 
 
-def _start(board: Board, snapshot: Snapshot, basis: Basis) -> LiveState:
-    marks = basis.marks
+def _start(board: Board, snapshot: Snapshot, basis: Marks) -> LiveState:
     return LiveState(
         snapshot_id=snapshot.id,
         board_id=board.id,
         version=0,
-        votes=marks.votes,
-        offers=marks.offers,
-        moment=marks.moment,
+        votes=basis.votes,
+        offers=basis.offers,
+        moment=basis.moment,
         votes_through=snapshot.votes_through,
         seen=0,
         counted=0,

@@ -51,7 +51,8 @@ def _votes(
     repository: GatherRepository, board_id: int, marks: Marks, *, roster: Roster
 ) -> tuple[VoteTable, tuple[str, ...]]:
     columns = repository.votes(board_id, marks.votes)
-    return vote_table(columns, repository.excluded(board_id, marks.votes, rules=marks.rules), roster)
+    excluded = repository.excluded(board_id, marks.votes, rules=marks.rules, as_of=marks.moment)
+    return vote_table(columns, excluded, roster)
 
 
 def vote_table(

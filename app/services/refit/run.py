@@ -115,7 +115,7 @@ class Refitter:
             now = work.gather.freeze()
             board = work.boards.get(board_id)
             assert board is not None
-            inputs = work.gather.fingerprint(board_id, marks.votes)
+            inputs = work.gather.fingerprint(board_id, marks)
             gathered = Gathered(marks, work.gather.through(board_id, marks.votes), now, inputs)
             newest = work.snapshots.newest(board_id)
             if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), inputs):
