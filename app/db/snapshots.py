@@ -1,4 +1,4 @@
-"""Snapshots: what refits found. A snapshot never changes; only its artifacts go when newer ones have come."""
+"""Snapshots: what refits found. A snapshot never changes; only its artifacts and live sums go when newer ones come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from app.db.models import Artifact, LiveState, Score, Snapshot, Vote
+from app.db.models import Artifact, LiveState, LiveSum, Score, Snapshot, Vote
 
 KEPT = 2
 """Newest snapshots of a board that keep their artifacts: readers of the last but one are not cut off."""
@@ -44,16 +44,16 @@ class SnapshotRepository:
         self._session = session
 
     def add(self, snapshot: Snapshot, scores: Sequence[Score], artifacts: Sequence[Artifact]) -> None:
-        """Store a snapshot whole, and let older artifacts of its board go."""
+        """Store a snapshot whole, and let go what older ones of its board kept to be read or added to."""
         self._session.add(snapshot)
         self._session.flush()
         self._session.add_all([*scores, *artifacts])
         self._session.flush()
         newest = select(Snapshot.id).where(Snapshot.board_id == snapshot.board_id)
         kept = newest.order_by(Snapshot.computed_at.desc()).limit(KEPT)
-        self._session.execute(
-            delete(Artifact).where(Artifact.snapshot_id.in_(newest), Artifact.snapshot_id.not_in(kept))
-        )
+        for table in (Artifact, LiveSum, LiveState):
+            gone = table.snapshot_id.in_(newest), table.snapshot_id.not_in(kept)
+            self._session.execute(delete(table).where(*gone))
 
     def get(self, snapshot_id: UUID) -> Snapshot:
         """The snapshot of this id."""

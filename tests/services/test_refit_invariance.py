@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from threading import Thread
 from typing import Any
 from uuid import uuid4
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from app.db.locks import Lock, lease
 from app.db.models import Score, Snapshot
 from app.domain.boards import DRAFT, Board
 from app.domain.items import ItemDraft
 from app.domain.parsing import parse
 from app.services import boards, items, votes
+from app.services.live.run import Updater
 from tests.refitting import FEATURES, Bench, ballots
 
 ITEMS = ("ada", "bell", "curie", "dirac")
@@ -121,13 +124,16 @@ def snapshots(bench: Bench, board: Board) -> Iterator[Snapshot]:
         yield from work.session.query(Snapshot).filter_by(board_id=board.id)
 
 
-def test_only_the_newest_two_snapshots_keep_their_rows(bench: Bench) -> None:
-    board = new_board(bench)
+def test_only_the_newest_two_snapshots_keep_their_rows_and_live_sums(bench: Bench) -> None:
+    board, update = new_board(bench), Updater(bench.work, partial(lease, bench.engine, Lock.LIVE))
     found = []
     for seed in range(3):
         cast(bench, board, ballots(ITEMS, 20, seed=seed))
         found.append(bench.refit(board.slug).id)
+        cast(bench, board, ballots(ITEMS, 2, seed=10 + seed))
+        update.serve(board.id)
     with bench.work() as work:
         kept = [bool(work.snapshots.artifacts(each, "sample")) for each in found]
+        live = [work.live.find(each) is not None and bool(work.live.sums(each, [""])) for each in found]
         assert all(work.snapshots.all_scores(each) for each in found)
-    assert kept == [False, True, True]
+    assert kept == live == [False, True, True]
