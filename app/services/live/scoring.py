@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -90,14 +90,17 @@ def scored(
 ) -> dict[str, SegmentSums]:
     """Sums of some rows, by segment; '' is the whole board."""
     models = FoldModels(refitted.models, refitted.covariates(documents))
-    names = [list(_segments_of(document, refitted)) for document in documents]
+    names = [set(_segments_of(document, refitted)) for document in documents]
+    inside = {each: np.array([each in own for own in names]) for each in sorted({*chain.from_iterable(names)})}
     total: dict[str, SegmentSums] = {}
     for part in _portions(rows, refitted.rows_at_once):
         mu = _Tabulated.of(models, part.sample)
-        for name in sorted({each for at in np.unique(part.sample.pattern).tolist() for each in names[at]}):
-            inside = np.array([name in each for each in names])[part.sample.pattern]
+        for name, patterns in inside.items():
+            mask = patterns[part.sample.pattern]
+            if not mask.any():
+                continue
             frozen = refitted.segment(work, snapshot, name)
-            sums = _of_segment(refitted, frozen, part.take(inside), mu)
+            sums = _of_segment(refitted, frozen, part.take(mask), mu)
             total[name] = total[name] + sums if name in total else sums
     return total
 
