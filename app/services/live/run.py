@@ -120,7 +120,10 @@ class Updater:
         before = Marks(state.votes, state.offers, basis.rules, state.moment)
         target = work.gather.nth_after(board.id, before.votes, VOTES_AT_ONCE)
         votes = marks.votes if target is None else min(target, marks.votes)
-        now = marks._replace(votes=max(votes, before.votes), offers=max(marks.offers, before.offers))
+        # A snapshot that caught up while these marks were taken may be beyond them.
+        now = Marks(
+            max(votes, before.votes), max(marks.offers, before.offers), marks.rules, max(marks.moment, before.moment)
+        )
         refitted = self._opened(work, board, snapshot)
         touched = Reader(work, board, refitted.board, basis).touched(before, now)
         new = _Scored.of(touched.now, touched, refitted)
