@@ -305,3 +305,38 @@ def test_a_board_of_other_rules_waits_for_its_refit(bench: Bench) -> None:
     assert answer["live"]["included"] is False
     assert list(answer["live"]["reasons"]) == ["learned_propensities"]
     assert answer["votes_pending"] == 5
+
+
+def on(number: int, vote: dict[str, Any]) -> dict[str, Any]:
+    return vote | {"context": {"id": f"p{number}", "features": features_of(number)}}
+
+
+def test_a_segment_without_errors_does_not_claim_to_be_live(bench: Bench) -> None:
+    board = new_board(bench, cluster="voter", segments=["lang"])
+    german, english = ballots(ITEMS, 120, seed=21), ballots(ITEMS, 120, seed=20, voters=30)
+    # One voter is one cluster.
+    cast(bench, board, [on(2 * n, vote | {"voter": "one"}) for n, vote in enumerate(german)])
+    cast(bench, board, [on(2 * n + 1, vote) for n, vote in enumerate(english)])
+    bench.refit(board.slug)
+    before = read(bench, board, segment="lang:de")
+    assert scores(before, "standard_error") == [None] * len(ITEMS)
+    cast(bench, board, [on(0, ballots(ITEMS, 1, seed=22)[0])])
+    updater(bench).serve(board.id)
+    assert read(bench, board)["live"]["included"]
+    for estimator in ("debiased", "plugin"):
+        answer = read(bench, board, segment="lang:de", estimator=estimator)
+        assert (answer["live"]["included"], list(answer["live"]["reasons"])) == (False, ["as_refitted"])
+        assert answer["votes_pending"] == 1
+
+
+def test_marks_taken_before_a_snapshot_caught_up_take_it_back_nowhere(bench: Bench) -> None:
+    board, update = new_board(bench, unit="context"), updater(bench)
+    cast(bench, board, ballots(ITEMS, 120, seed=23, contexts=60))
+    with bench.work() as work:
+        early = work.gather.marks(board.id)
+    snapshot = bench.refit(board.slug)
+    with bench.work() as work:
+        update._step(work, board, snapshot, early)
+        state = work.live.find(snapshot.id)
+        assert state is not None
+        assert state.moment > early.moment

@@ -15,7 +15,7 @@ from app.domain.boards import Board
 from app.services.live.run import takes_votes
 from app.services.live.sums import SegmentSums
 from app.services.rankings.query import RankingQuery
-from app.services.rankings.standings import Standings
+from app.services.rankings.standings import Standings, of_scores
 from app.services.refit.snapshot import spec_hash
 from app.services.refit.tables import ItemStatus, Tally
 from app.stats.debias.live import LiveSums
@@ -24,7 +24,7 @@ from app.stats.types import Estimate, Floats
 
 CONFIGURATION, NOTHING_YET, AS_REFITTED = "configuration", "no_votes_yet", "as_refitted"
 """Why an answer has no live votes: the board is set up otherwise since the refit; none came, or none in this segment;
-the estimator, a window or a segment left out of the tables is answered as of the refit."""
+the estimator, a window, scores without errors or a segment left out of the tables are answered as of the refit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def with_live(
     """
     clusters = _clusters(board, snapshot)
     nothing = Live(False, 0, 0, 0, snapshot.votes_through, clusters, ())
-    reason = _as_refitted(board, query, snapshot, stored=stored)
+    reason = _as_refitted(board, query, snapshot, summed=stored and _summed(work, query, snapshot, standings))
     if reason is not None:
         return standings, replace(nothing, reasons=(reason,))
     state = work.live.find(snapshot.id)
@@ -100,12 +100,21 @@ def _added(
     return _listed(added, newcomers), live
 
 
-def _as_refitted(board: Board, query: RankingQuery, snapshot: Snapshot, *, stored: bool) -> str | None:
+def _as_refitted(board: Board, query: RankingQuery, snapshot: Snapshot, *, summed: bool) -> str | None:
     if not takes_votes(snapshot):
         return str(snapshot.summary.get("refits_only") or AS_REFITTED)
     if spec_hash(board.config) != snapshot.spec:
         return CONFIGURATION
-    return None if stored and query.is_live else AS_REFITTED
+    return None if summed and query.is_live else AS_REFITTED
+
+
+def _summed(work: UnitOfWork, query: RankingQuery, snapshot: Snapshot, standings: Standings) -> bool:
+    """Whether the refit left sums to add to: it does where its debiased scores have a covariance."""
+    if query.estimator == "debiased":
+        return standings.covariance is not None
+    debiased = work.snapshots.scores(snapshot.id, query.estimand, "debiased", query.segment or "")
+    found = of_scores(debiased, query.pairs)
+    return found is not None and found.covariance is not None
 
 
 def _clusters(board: Board, snapshot: Snapshot) -> str:
