@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import to_thread
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -129,19 +129,17 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        ports.shelf.warm()
-        async with watch.watching():
+        async with AsyncExitStack() as closing:
+            # Closed from the last to the first, whatever fails.
+            closing.callback(redis.close)
+            for each in (engine, watcher, at_once, loader, writer):
+                closing.callback(each.dispose)
+            closing.callback(shelf.close)
+            for door in (announcer, acquiring, box):
+                closing.push_async_callback(to_thread, door.close)
+            shelf.warm()
+            await closing.enter_async_context(watch.watching())
             yield
-        await to_thread(box.close)
-        await to_thread(acquiring.close)
-        await to_thread(announcer.close)
-        ports.shelf.close()
-        writer.dispose()
-        loader.dispose()
-        at_once.dispose()
-        watcher.dispose()
-        engine.dispose()
-        redis.close()
 
     app = OrthorankApi(
         title="orthorank",

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +28,8 @@ Seen = tuple[dict[int, BoardVersion], set[int]]
 LOOK = 2.0
 """Seconds between two looks at all boards."""
 SETTLE = 1.0
+AGAIN = 0.5
+"""Seconds until what failed is begun again."""
 BEAT = 15.0
 """Seconds between two heartbeats of a stream."""
 
@@ -62,19 +65,18 @@ class Watch:
         finally:
             self._streams.close()
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
             # A look that is under way holds a connection.
             if self._reading is not None:
                 await asyncio.wait([self._reading])
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as together:
-            together.create_task(self._subscription.run())
-            together.create_task(self._keep_looking())
-            together.create_task(_every(LOOK, self.look_at_all))
-            together.create_task(_every(BEAT, self._streams.beat))
-            together.create_task(self._keep_settling())
+            together.create_task(_go_on(self._subscription.run))
+            together.create_task(_go_on(self._keep_looking))
+            together.create_task(_go_on(partial(_every, LOOK, self.look_at_all)))
+            together.create_task(_go_on(partial(_every, BEAT, self._streams.beat)))
+            together.create_task(_go_on(self._keep_settling))
 
     def overhear(self, bulletin: Bulletin) -> None:
         """Take in a piece of news in any thread: what is kept ends at once, streams are told soon."""
@@ -171,6 +173,16 @@ class Watch:
         while True:
             await asyncio.sleep(SETTLE)
             await self.settle()
+
+
+async def _go_on(work: Callable[[], Awaitable[None]]) -> None:
+    """Work until cancelled: what fails is told, and begun again."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("a part of the watch failed and begins again")
+        await asyncio.sleep(AGAIN)
 
 
 async def _every(seconds: float, action: Callable[[], None]) -> None:
