@@ -340,3 +340,18 @@ def test_marks_taken_before_a_snapshot_caught_up_take_it_back_nowhere(bench: Ben
         state = work.live.find(snapshot.id)
         assert state is not None
         assert state.moment > early.moment
+
+
+def test_votes_that_wait_leave_the_rows_of_context_boards_alone(bench: Bench) -> None:
+    board = new_board(bench, unit="context")
+    cast(bench, board, [vote | {"offer": "first"} for vote in ballots(ITEMS, 120, seed=24, contexts=60)])
+    bench.refit(board.slug)
+    before = read(bench, board)
+    on_known, alone = ballots(ITEMS, 40, seed=25, contexts=60), ballots(ITEMS, 3, seed=26)
+    late = [*(vote | {"offer": "second"} for vote in on_known), *alone]
+    cast(bench, board, [{name: vote[name] for name in vote if name != "propensity"} for vote in late])
+    updater(bench).serve(board.id)
+    after = read(bench, board)
+    assert scores(after) == pytest.approx(scores(before), abs=1e-12)
+    assert (after["rows"], after["votes_pending"]) == (before["rows"], 43)
+    assert list(after["live"]["reasons"]) == ["votes_wait"]

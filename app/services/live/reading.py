@@ -86,7 +86,9 @@ class Reader:
         alone = _take(fresh, fresh["context"] == 0)
         columns = _sorted({name: np.concatenate([others[name], alone[name]]) for name in others})
         excluded = self._excluded(columns)
-        unfit = self._first_unfit(columns, touched)
+        wrong = self._unfit(columns)
+        unfit = _first(columns, wrong, touched)
+        columns = _take(columns, ~wrong | (columns["context"] > 0))
         whole, newcomers = self._inputs(columns, excluded, contexts=touched)
         refitted = self._refitted(columns, touched)
         old, new = (self._at(whole, marks, unfit, refitted=refitted) for marks in (before, now))
@@ -97,28 +99,24 @@ class Reader:
         """The rows at a mark; votes from the first unfit one of their context on wait for the refit.
 
         A context without a row at the refit waits whole where its first vote does: it is no context without a vote.
+        Nor is an offer that came since without one where all its votes wait.
         """
-        contexts, votes = whole.contexts, whole.votes
-        place = np.searchsorted(contexts.ids, votes.context)
-        votes = votes.take((votes.ids <= marks.votes) & ((votes.ids < unfit[place]) | (votes.context == 0)))
+        contexts, votes = whole.contexts, whole.votes.take(whole.votes.ids <= marks.votes)
+        fit = (votes.ids < unfit[np.searchsorted(contexts.ids, votes.context)]) | (votes.context == 0)
+        late = np.setdiff1d(votes.offer[~fit], votes.offer[fit])
+        votes = votes.take(fit)
         offered = self.work.gather.offered_by(contexts.ids[1:], marks.moment)
         waiting = (unfit <= marks.votes) & ~np.isin(contexts.ids, refitted)
         there = np.isin(contexts.ids, votes.context) | (np.isin(contexts.ids, offered) & ~waiting)
         there[0] = True
         kept = contexts.take(there)
         offers = whole.offers.take((whole.offers.ids <= marks.offers) & np.isin(whole.offers.context, kept.ids))
+        offers = offers.take((offers.ids <= self.basis.offers) | ~np.isin(offers.ids, late))
         return replace(whole, votes=votes, contexts=kept, offers=offers)
 
     def _refitted(self, columns: Columns, touched: Ints) -> Ints:
         voted = columns["context"][columns["ids"] <= self.basis.votes]
         return np.union1d(voted[voted > 0], self.work.gather.offered_by(touched, self.basis.moment))
-
-    def _first_unfit(self, columns: Columns, touched: Ints) -> Ints:
-        """(contexts + 1,) number of the first vote since the refit that cannot be scored, by context after none."""
-        first = np.full(touched.size + 1, NEVER)
-        unfit = self._unfit(columns) & (columns["context"] > 0)
-        np.minimum.at(first, np.searchsorted(touched, columns["context"][unfit]) + 1, columns["ids"][unfit])
-        return first
 
     def _unfit(self, columns: Columns) -> Bools:
         """(m,) votes since the refit that take another one's place, answer a draw or lack what the others have."""
@@ -153,6 +151,14 @@ class Reader:
         roster = roster_of(self.work.gather, self.board.id)
         scored = np.isin(roster.names, self.frozen.items)
         return replace(roster, active=scored), roster.active & ~scored
+
+
+def _first(columns: Columns, unfit: Bools, touched: Ints) -> Ints:
+    """(contexts + 1,) number of the first vote that cannot be scored, by context after none."""
+    first = np.full(touched.size + 1, NEVER)
+    unfit = unfit & (columns["context"] > 0)
+    np.minimum.at(first, np.searchsorted(touched, columns["context"][unfit]) + 1, columns["ids"][unfit])
+    return first
 
 
 def _take(columns: Columns, index: Bools) -> Columns:
