@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Condition, Thread
 from time import monotonic
+
+from app.services.one_thread import OneThread
 
 SPACING = 0.25
 """Seconds between two messages about one board."""
@@ -15,7 +16,7 @@ LAST_WORDS = 5.0
 log = logging.getLogger(__name__)
 
 
-class Announcer:
+class Announcer(OneThread):
     """Tells listeners and the worker of boards with new votes, from a thread of its own: no writer waits for Redis.
 
     Parameters
@@ -25,13 +26,11 @@ class Announcer:
     """
 
     def __init__(self, *listeners: Callable[[int], None], spacing: float = SPACING) -> None:
+        super().__init__("announcer", last_words=LAST_WORDS)
         self._listeners = listeners
         self._spacing = spacing
         self._due: dict[int, float] = {}
         self._told: dict[int, float] = {}
-        self._changed = Condition()
-        self._closed = False
-        self._thread: Thread | None = None
 
     def votes(self, board_id: int) -> None:
         """New votes of the board are durable."""
@@ -39,18 +38,7 @@ class Announcer:
             if board_id in self._due:
                 return
             self._due[board_id] = self._told.get(board_id, 0.0) + self._spacing
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="announcer", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def close(self) -> None:
-        """Tell what is still to be told."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(LAST_WORDS)
+            self._notify()
 
     def _run(self) -> None:
         while boards := self._next():

@@ -7,7 +7,6 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from threading import Condition, Thread
 from time import sleep
 
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -16,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.db.locks import is_blocked
 from app.domain.errors import Unavailable
 from app.services.ballot_box.casts import Cast, Failed, Fate
+from app.services.one_thread import OneThread
 
 Write = Callable[[Sequence[Cast]], list[Fate]]
 
@@ -37,7 +37,7 @@ def away() -> Unavailable:
     return Unavailable("database-unavailable", "the database does not answer")
 
 
-class BallotBox:
+class BallotBox(OneThread):
     """Takes votes in from event loops and answers each one on its loop after its commit.
 
     Parameters
@@ -48,14 +48,12 @@ class BallotBox:
     """
 
     def __init__(self, write: Write, *, most: int, most_bytes: int) -> None:
+        super().__init__("ballot-box", last_words=LAST_WORDS)
         self._write = write
         self._most = most
         self._most_bytes = most_bytes
         self._bytes = 0
         self._waiting: deque[Cast] = deque()
-        self._changed = Condition()
-        self._closed = False
-        self._thread: Thread | None = None
 
     def put(self, cast: Cast) -> None:
         """Let the vote wait for the next group; refused where too many wait."""
@@ -64,18 +62,7 @@ class BallotBox:
                 raise Unavailable("too-many-votes", "more votes wait than the database takes")
             self._waiting.append(cast)
             self._bytes += cast.size
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="ballot-box", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def close(self) -> None:
-        """Refuse further votes and wait until those that are in are answered."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(LAST_WORDS)
+            self._notify()
 
     def _run(self) -> None:
         while group := self._next():
