@@ -14,7 +14,7 @@ from app.services.refit.eligibility import exposure_of
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, OfferTable, Roster, VoteTable
 from app.services.refit.population import Unit, populate
-from app.services.refit.response import answered_by_now
+from app.services.refit.response import Responses
 from app.stats.debias.propensity import eligibility_share
 
 NAMES = ("a", "b", "c")
@@ -169,7 +169,7 @@ def test_answers_still_out_lower_the_propensities() -> None:
     inputs = board(
         *(Offer(context, 0, [(0, 1, hour)]) for context, hour in enumerate((1, 3, None, None), 1)), contexts=4
     )
-    np.testing.assert_allclose(answered_by_now(inputs, inputs.votes), 0.5)
+    np.testing.assert_allclose(Responses(inputs).by_now(inputs.votes), 0.5)
     np.testing.assert_allclose(frame(inputs).view().votes.propensity, 0.1)
     np.testing.assert_allclose(frame(inputs).view(np.array([True, False, True, False])).votes.propensity, 0.1)
 
@@ -179,7 +179,7 @@ def test_the_rate_is_that_of_the_draws_age() -> None:
     old = [Offer(context, 0, [(0, 1, 1 if context % 2 else None)]) for context in range(1, 81)]
     young = [Offer(context, 9, [(0, 1, 10 if context % 4 == 0 else None)]) for context in range(81, 161)]
     inputs = board(*old, *young, contexts=160)
-    rate = answered_by_now(inputs, inputs.votes)
+    rate = Responses(inputs).by_now(inputs.votes)
     np.testing.assert_allclose(rate, np.where(inputs.votes.offer <= 80, 0.5, 0.25), atol=1e-6)
 
 
@@ -187,7 +187,7 @@ def test_when_all_was_answered_in_one_go_all_counts_in_full() -> None:
     """Sixty draws of five hours and all of their answers in the last one."""
     offers = [Offer(context, context / 12, [(0, 1, 6)]) for context in range(1, 61)]
     inputs = board(*offers, contexts=60)
-    np.testing.assert_array_equal(answered_by_now(inputs, inputs.votes), 1)
+    np.testing.assert_array_equal(Responses(inputs).by_now(inputs.votes), 1)
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -211,30 +211,30 @@ def test_a_pair_drawn_once_counts_once_however_often_it_was_leased() -> None:
     columns = ("offer", "left", "right", "answered")
     both = [np.concatenate([getattr(lapsed, name), getattr(inputs.draws, name)]) for name in columns]
     again = replace(inputs, draws=DrawTable(*both))
-    expected = answered_by_now(inputs, inputs.votes)
+    expected = Responses(inputs).by_now(inputs.votes)
     np.testing.assert_allclose(expected, 2 / 3)
-    np.testing.assert_array_equal(answered_by_now(again, inputs.votes), expected)
+    np.testing.assert_array_equal(Responses(again).by_now(inputs.votes), expected)
 
 
 def test_answers_that_are_not_among_the_votes_are_none() -> None:
     inputs = board(Offer(1, 0, [(0, 1, 1)]), Offer(2, 0, [(0, 1, 2)]), Offer(3, 3))
     early = replace(inputs, votes=inputs.votes.take(np.array([True, False])))
-    np.testing.assert_allclose(answered_by_now(early, early.votes), 0.5)
+    np.testing.assert_allclose(Responses(early).by_now(early.votes), 0.5)
 
 
 def test_an_answer_dated_before_its_draw_is_an_answer() -> None:
     inputs = board(Offer(1, 1, [(0, 1, 0.999)]), Offer(2, 1, [(0, 1, 2)]))
-    np.testing.assert_allclose(answered_by_now(inputs, inputs.votes), 1)
+    np.testing.assert_allclose(Responses(inputs).by_now(inputs.votes), 1)
 
 
 def test_votes_on_no_draw_keep_their_propensities() -> None:
     inputs = board(Offer(1, 0, [(0, 1, 1)]), Offer(2, 0, [(0, 1, None)]), ordinary=[(3, 0, 1), (3, 1, 2)])
-    assert answered_by_now(inputs, inputs.votes).tolist() == [0.5, 1, 1]
+    assert Responses(inputs).by_now(inputs.votes).tolist() == [0.5, 1, 1]
 
 
 def test_pairs_of_retired_items_say_nothing_about_the_others() -> None:
     inputs = board(Offer(1, 0, [(0, 1, 1)]), Offer(2, 0, [(0, 2, None)]), Offer(3, 0, [(2, 1, None)]))
     roster = replace(inputs.roster, active=np.array([True, True, False]))
     retired = replace(inputs, roster=roster)
-    assert answered_by_now(inputs, inputs.votes)[0] < 1
-    assert answered_by_now(retired, inputs.votes).tolist() == [1]
+    assert Responses(inputs).by_now(inputs.votes)[0] < 1
+    assert Responses(retired).by_now(inputs.votes).tolist() == [1]

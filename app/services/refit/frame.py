@@ -12,7 +12,7 @@ from app.domain.outcomes import rule
 from app.services.refit.eligibility import exposure_of
 from app.services.refit.inputs import Inputs
 from app.services.refit.population import Population, Unit, populate
-from app.services.refit.response import answered_by_now, without_too_young
+from app.services.refit.response import Responses
 from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import FoldRule, Folds, Hashes, RowContent, Spread, assign_folds, mix
 from app.stats.debias.live import Nuisances
@@ -167,11 +167,12 @@ class Frame:
 
 def frame_of(inputs: Inputs, config: BoardConfig) -> Frame:
     """Decide what counts, how rows are split into folds, and which propensities are used."""
-    population = populate(without_too_young(inputs), config.unit)
+    responses = Responses(inputs)
+    population = populate(responses.without_too_young(), config.unit)
     folds = _folds(population, config)
     kind = _propensity_kind(population, config)
     among = np.cumsum(inputs.roster.active) - 1
-    votes, playing = among_active(_votes(population, kind, inputs), inputs.roster.active)
+    votes, playing = among_active(_votes(population, kind, responses), inputs.roster.active)
     number = np.cumsum(playing) - 1
     before = population.labels
     heard = inputs.roster.active[before.left] & inputs.roster.active[before.right]
@@ -236,7 +237,7 @@ def _propensity_kind(population: Population, config: BoardConfig) -> PropensityK
     return "logged" if config.propensity == "logged" and logged else "estimated"
 
 
-def _votes(population: Population, kind: PropensityKind, inputs: Inputs) -> Votes:
+def _votes(population: Population, kind: PropensityKind, responses: Responses) -> Votes:
     votes = population.votes
-    pi = votes.propensity * answered_by_now(inputs, votes) if kind == "logged" else np.ones(len(votes))
+    pi = votes.propensity * responses.by_now(votes) if kind == "logged" else np.ones(len(votes))
     return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,47 +15,65 @@ SECOND = 1e6
 """In µs."""
 
 
-def answered_by_now(inputs: Inputs, votes: VoteTable) -> Floats:
-    """Chance that a draw such as each vote's has been answered by now.
+@dataclass(frozen=True)
+class Responses:
+    """What became of the draws of a board.
 
     Now is the newest draw or answer among the inputs, so that equal inputs give equal chances.
 
     Parameters
     ----------
     inputs : the board's.
-    votes : those of them that are asked about.
-
-    Returns
-    -------
-    (m,) in (0, 1]; 1 for votes that answer no draw made here.
     """
-    rate, draws = np.ones(len(votes)), _Drawn.of(inputs)
-    if draws is None:
+
+    inputs: Inputs
+
+    @cached_property
+    def _draws(self) -> _Drawn | None:
+        return _Drawn.of(self.inputs)
+
+    @cached_property
+    def _rates(self) -> ResponseRates:
+        assert self._draws is not None
+        return self._draws.rates(self.inputs)
+
+    def by_now(self, votes: VoteTable) -> Floats:
+        """Chance that a draw such as each vote's has been answered by now.
+
+        Parameters
+        ----------
+        votes : those of the inputs that are asked about.
+
+        Returns
+        -------
+        (m,) in (0, 1]; 1 for votes that answer no draw made here.
+        """
+        inputs, rate, draws = self.inputs, np.ones(len(votes)), self._draws
+        if draws is None:
+            return rate
+        cell = _cells(votes.offer, votes.left, votes.right, inputs)
+        at = np.minimum(np.searchsorted(draws.cell, cell), draws.cell.size - 1)
+        hit = (draws.cell[at] == cell) & (draws.answered[at] < OPEN)
+        age = draws.age(inputs, draws.offer)
+        rate[hit] = self._rates.rate(draws.left, draws.right, age)[at[hit]]
         return rate
-    cell = _cells(votes.offer, votes.left, votes.right, inputs)
-    at = np.minimum(np.searchsorted(draws.cell, cell), draws.cell.size - 1)
-    hit = (draws.cell[at] == cell) & (draws.answered[at] < OPEN)
-    age = draws.age(inputs, draws.offer)
-    rate[hit] = draws.rates(inputs).rate(draws.left, draws.right, age)[at[hit]]
-    return rate
 
+    def without_too_young(self) -> Inputs:
+        """The board without the offers made here that nobody can have answered yet, going by those that were answered.
 
-def without_too_young(inputs: Inputs) -> Inputs:
-    """The board without the offers made here that nobody can have answered yet, going by those that were answered.
-
-    They would be rows that never have a label, whatever was drawn for them; with them goes a context that was never
-    offered before.
-    """
-    draws = _Drawn.of(inputs)
-    if draws is None:
-        return inputs
-    offers = inputs.offers
-    age = draws.age(inputs, offers.ids)
-    silent = offers.drawn & ~np.isin(offers.ids, inputs.votes.offer)
-    gone = silent & draws.rates(inputs).too_young(age)
-    kept = np.concatenate([offers.context[~gone], inputs.votes.context])
-    contexts = ~np.isin(inputs.contexts.ids, offers.context[gone]) | np.isin(inputs.contexts.ids, kept)
-    return replace(inputs, offers=offers.take(~gone), contexts=inputs.contexts.take(contexts))
+        They would be rows that never have a label, whatever was drawn for them; with them goes a context that was never
+        offered before.
+        """
+        inputs, draws = self.inputs, self._draws
+        if draws is None:
+            return inputs
+        offers = inputs.offers
+        age = draws.age(inputs, offers.ids)
+        silent = offers.drawn & ~np.isin(offers.ids, inputs.votes.offer)
+        gone = silent & self._rates.too_young(age)
+        kept = np.concatenate([offers.context[~gone], inputs.votes.context])
+        contexts = ~np.isin(inputs.contexts.ids, offers.context[gone]) | np.isin(inputs.contexts.ids, kept)
+        return replace(inputs, offers=offers.take(~gone), contexts=inputs.contexts.take(contexts))
 
 
 @dataclass(frozen=True, slots=True)
