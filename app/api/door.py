@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api import problems
 from app.api.logs import HEADER, RequestLines, name_request
-from app.api.routing import NUL, is_json, read_body
+from app.api.routing import BOARDS, NUL, is_json, read_body
 
-BEFORE = "/v1/boards/"
 WANTED = {b"authorization", b"content-type", b"content-length", HEADER.encode()}
 
 
@@ -63,9 +62,8 @@ class Door(ABC):
         """Whether the request is for this door, with nothing about it that only the framework can judge."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["query_string"]:
             return False
-        path: str = scope["path"]
-        slug = path[len(BEFORE) : -len(self._after)]
-        return path == f"{BEFORE}{slug}{self._after}" and slug != "" and "/" not in slug and NUL not in slug
+        slug = self._slug(scope)
+        return scope["path"] == f"{BOARDS}{slug}{self._after}" and slug != "" and "/" not in slug and NUL not in slug
 
     @abstractmethod
     async def respond(self, call: Call) -> Response:
@@ -97,7 +95,7 @@ class Door(ABC):
 
     def _slug(self, scope: Scope) -> str:
         path: str = scope["path"]
-        return path[len(BEFORE) : -len(self._after)]
+        return path[len(BOARDS) : -len(self._after)]
 
 
 class PastTheFramework:

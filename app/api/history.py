@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from app.api.conditional import conditional, tag_of
 from app.api.deps import PortsOf, ReadableBoard, Work
-from app.api.questions import NOT_MODIFIED, Question
+from app.api.questions import NOT_MODIFIED, Asked, Question
 from app.api.routing import api_router
 from app.services.rankings.history import MOST_POINTS, history
 from app.services.refit.snapshot import METHOD
@@ -55,18 +55,9 @@ class ItemHistory(BaseModel):
     steps_beyond_noise: list[bool | None]
 
 
-class History(BaseModel):
+class History(Asked):
     """What a board's snapshots said, oldest first, thinned to `points`; there were `snapshots` in the window."""
 
-    board: str
-    estimand: str
-    estimator: str
-    pairs: str
-    segment: str | None
-    interval: str
-    level: float
-    since: Annotated[datetime | None, Field(alias="from")]
-    until: Annotated[datetime | None, Field(alias="to")]
     snapshots: int
     note: str
     points: list[HistoryPoint]

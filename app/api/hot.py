@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.kept import Kept
 from app.api.known import KnownKeys
 from app.api.logs import HEADER, log_request, name_request
+from app.api.routing import BOARDS
 from app.api.slot import NAME, Slot
 from app.api.tally import Tally
 from app.api.warm import Address, Warm
 
-PREFIX = "/v1/boards/"
 NAME_HEADER = HEADER.encode()
 KEPT_PATHS = ("/rankings", "/rankings/history", "/pairs", "/comparisons", "/top", "/diagnostics")
 PATIENCE = 1.0
@@ -141,7 +141,7 @@ class _Turn:
 
 def _reads(scope: Scope) -> bool:
     """Whether an answer may be in memory: long addresses are not, since they fill it."""
-    if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].startswith(PREFIX):
+    if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].startswith(BOARDS):
         return False
     return len(scope["path"]) + len(scope["query_string"]) <= LONGEST
 

@@ -57,12 +57,8 @@ class Live(BaseModel):
     reasons: list[str]
 
 
-class Answered(BaseModel):
-    """The question and what is behind the answer. `rule` credits each outcome to the left and to the right item.
-
-    `rows_used` of the `rows` were drawn to average mu of all pairs over, the same ones every time; on most boards it is
-    all of them.
-    """
+class Asked(BaseModel):
+    """The question, as it was understood."""
 
     board: str
     estimand: str
@@ -73,6 +69,15 @@ class Answered(BaseModel):
     level: float
     since: Annotated[datetime | None, Field(alias="from")]
     until: Annotated[datetime | None, Field(alias="to")]
+
+
+class Answered(Asked):
+    """The question and what is behind the answer. `rule` credits each outcome to the left and to the right item.
+
+    `rows_used` of the `rows` were drawn to average mu of all pairs over, the same ones every time; on most boards it is
+    all of them.
+    """
+
     rule: dict[str, tuple[float, float]]
     status: str
     snapshot: UUID | None

@@ -14,6 +14,8 @@ from starlette.exceptions import HTTPException
 from app.api.problems import RESPONSES
 from app.domain.errors import Invalid, Missing
 
+BOARDS = "/v1/boards/"
+"""What the path of everything about one board begins with."""
 NUL = "\x00"
 MAX_BODY = 32 * 1024 * 1024
 
