@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 from sqlalchemy import Engine
@@ -16,8 +17,13 @@ from app.db.engine import open_sessions
 from app.db.locks import Lock, lease
 from app.db.models import Job, Snapshot
 from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import DRAFT, Board
+from app.domain.items import ItemDraft
+from app.domain.parsing import parse
+from app.services import boards, items, votes
 from app.services.refit.run import Refitter
 
+ITEMS = ("ada", "bell", "curie", "dirac")
 OUTCOMES = ("left", "right", "tie", "both_bad")
 
 
@@ -102,3 +108,20 @@ def _ballots(
             given.add((free[0], prompt, left, right))
             vote["voter"] = f"v{free[0]}"
         yield vote
+
+
+def new_board(bench: Bench, names: Sequence[str] = ITEMS, **fields: Any) -> Board:
+    """A board with these items, drawable from the start."""
+    with bench.work() as work:
+        board = boards.create(work, parse(DRAFT, {"slug": f"b-{uuid4().hex}", "features": FEATURES, **fields}))
+    for name in names:
+        with bench.work() as work:
+            items.put(work, board, name, ItemDraft())
+    return board
+
+
+def cast(bench: Bench, board: Board, sent: Sequence[dict[str, Any]]) -> None:
+    """Votes that the board takes, every one."""
+    with bench.work() as work:
+        results = votes.record(work, board, votes.read_ballots(sent), now=datetime.now(UTC))
+    assert {result.status for result in results} == {"created"}

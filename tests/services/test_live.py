@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -16,12 +14,11 @@ from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
 from app.db.models import Snapshot
-from app.domain.boards import DRAFT, Board
+from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
-from app.domain.parsing import parse
-from app.services import boards, contexts, exclusions, items, votes
+from app.services import contexts, exclusions, items
 from app.services.live.run import Updater
 from app.services.live.scoring import Refitted
 from app.services.rankings.opened import Opener, open_snapshot
@@ -38,9 +35,7 @@ from app.stats.debias.folds import mix
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.segments import segment
 from app.stats.types import Covariates
-from tests.refitting import FEATURES, Bench, ballots, features_of
-
-ITEMS = ("ada", "bell", "curie", "dirac")
+from tests.refitting import ITEMS, Bench, ballots, cast, features_of, new_board
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +45,6 @@ def bench(database: Engine) -> Bench:
 
 def updater(bench: Bench) -> Updater:
     return Updater(bench.work, partial(lease, bench.engine, Lock.LIVE))
-
-
-def new_board(bench: Bench, names: Sequence[str] = ITEMS, **fields: Any) -> Board:
-    with bench.work() as work:
-        board = boards.create(work, parse(DRAFT, {"slug": f"b-{uuid4().hex}", "features": FEATURES, **fields}))
-    for name in names:
-        with bench.work() as work:
-            items.put(work, board, name, ItemDraft())
-    return board
-
-
-def cast(bench: Bench, board: Board, sent: Sequence[dict[str, Any]]) -> None:
-    with bench.work() as work:
-        results = votes.record(work, board, votes.read_ballots(sent), now=datetime.now(UTC))
-    assert {result.status for result in results} == {"created"}
 
 
 def read(bench: Bench, board: Board, **fields: Any) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from functools import partial
 from threading import Thread
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -15,35 +13,18 @@ from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
 from app.db.models import Score, Snapshot
-from app.domain.boards import DRAFT, Board
+from app.domain.boards import Board
 from app.domain.items import ItemDraft
-from app.domain.parsing import parse
-from app.services import boards, items, votes
+from app.services import items
 from app.services.live.run import Updater
-from tests.refitting import FEATURES, Bench, ballots
+from tests.refitting import ITEMS, Bench, ballots, cast, new_board
 
-ITEMS = ("ada", "bell", "curie", "dirac")
 MOMENT = "2026-01-01T00:00:00Z"
 
 
 @pytest.fixture(scope="module")
 def bench(database: Engine) -> Bench:
     return Bench(database)
-
-
-def new_board(bench: Bench, names: Sequence[str] = ITEMS, **fields: Any) -> Board:
-    with bench.work() as work:
-        board = boards.create(work, parse(DRAFT, {"slug": f"b-{uuid4().hex}", "features": FEATURES, **fields}))
-    for name in names:
-        with bench.work() as work:
-            items.put(work, board, name, ItemDraft())
-    return board
-
-
-def cast(bench: Bench, board: Board, sent: Sequence[dict[str, Any]]) -> None:
-    with bench.work() as work:
-        results = votes.record(work, board, votes.read_ballots(sent), now=datetime.now(UTC))
-    assert {result.status for result in results} == {"created"}
 
 
 def table(bench: Bench, snapshot: Snapshot, estimand: str) -> Score:
