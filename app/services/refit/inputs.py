@@ -50,6 +50,38 @@ class VoteTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RankingTable:
+    """Stored votes on menus, arrays of length m.
+
+    Parameters
+    ----------
+    ids : database ids.
+    context, offer : database ids, 0 where there is none.
+    tiers : (m, K) tier of each item of the roster, 0 the best, -1 off the menu.
+    voter : 64 bits of the voter's name, 0 for an anonymous one.
+    propensity : chance of the menu within its offer, as sent, NaN where none was.
+    created : µs.
+    reason : index among the reasons for exclusion, -1 where the vote counts.
+    """
+
+    ids: Ints
+    context: Ints
+    offer: Ints
+    tiers: NDArray[np.int16]
+    voter: Ints
+    propensity: Floats
+    created: Ints
+    reason: Ints
+
+    def take(self, index: Ints | Bools) -> RankingTable:
+        """The rankings named by `index` (positions or a mask)."""
+        return RankingTable(*(getattr(self, name)[index] for name in self.__slots__))
+
+    def __len__(self) -> int:
+        return int(self.ids.size)
+
+
+@dataclass(frozen=True, slots=True)
 class Roster:
     """The board's items, by name.
 
@@ -180,6 +212,7 @@ class Inputs:
     reasons : names of the exclusions.
     judges : None on a board without judgements.
     draws : None on a board that no pairs were drawn for.
+    rankings : votes on menus, None on a board without one.
     """
 
     votes: VoteTable
@@ -189,3 +222,4 @@ class Inputs:
     roster: Roster
     judges: Judges | None = None
     draws: DrawTable | None = None
+    rankings: RankingTable | None = None
