@@ -164,9 +164,8 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
         rendered=Rendered(),
         shelf=shelf,
     )
-    app.reads = HotReads(app.in_full, memory)
+    app.ways_in = PastTheFramework(HotReads(app.in_full, memory), [ports.votes, acquiring])
     app.add_middleware(RequestLog)
-    app.add_middleware(PastTheFramework, doors=[ports.votes, acquiring])
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
@@ -175,12 +174,12 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
 
 
 class OrthorankApi(FastAPI):
-    """FastAPI behind answers from memory, with the schemas that routes name instead of building."""
+    """FastAPI behind ways in past it and answers from memory, with the schemas that routes name instead of building."""
 
-    reads: HotReads
+    ways_in: PastTheFramework
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.reads(scope, receive, send)
+        await self.ways_in(scope, receive, send)
 
     async def in_full(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer by the routes."""

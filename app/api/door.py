@@ -5,6 +5,7 @@ What is refused there is refused in the same order and the same words as by any 
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
@@ -18,6 +19,7 @@ from app.api import problems
 from app.api.logs import HEADER, RequestLines, name_request
 from app.api.routing import BOARDS, NUL, is_json, read_body
 
+log = logging.getLogger(__name__)
 WANTED = {b"authorization", b"content-type", b"content-length", HEADER.encode()}
 
 
@@ -71,7 +73,7 @@ class Door(ABC):
 
     async def pass_through(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that the door takes; the application has those that turn out to be its own."""
-        started, status = time.perf_counter(), 500
+        started = time.perf_counter()
         headers = _wanted(scope)
         name = name_request(headers.get(HEADER))
         try:
@@ -85,9 +87,9 @@ class Door(ABC):
         except Disconnected:
             self._lines.add(scope, 499, started)
             return
-        except BaseException:
-            self._lines.add(scope, status, started)
-            raise
+        except Exception:
+            log.exception("%s was not answered", scope["path"])
+            response = problems.failure()
         head = [*response.raw_headers, (HEADER.encode(), name.encode())]
         await send({"type": "http.response.start", "status": response.status_code, "headers": head})
         await send({"type": "http.response.body", "body": response.body})

@@ -8,6 +8,7 @@ import re
 import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 log = logging.getLogger("orthorank.requests")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 HEADER = "x-request-id"
+PROCESS, NUMBERS = uuid4().hex[:16], count(1)
 ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -49,7 +51,7 @@ class RequestLog:
 
 def name_request(sent: str | None) -> str:
     """Give the request that is being answered the id that it sent, or one of its own."""
-    name = sent if sent is not None and ACCEPTED.fullmatch(sent) else uuid4().hex
+    name = sent if sent is not None and ACCEPTED.fullmatch(sent) else f"{PROCESS}{next(NUMBERS):016x}"
     request_id.set(name)
     return name
 
@@ -74,18 +76,14 @@ class RequestLines:
             return
         if not self._ended:
             asyncio.get_running_loop().call_soon(self._write)
-        line: dict[str, Any] = {
-            "time": _written(time.time()),
-            "level": "info",
-            "logger": log.name,
-            "message": "request",
-        }
-        line |= {"request_id": request_id.get(), "method": scope["method"], "path": scope["path"], "status": status}
-        self._ended.append({**line, "ms": round((time.perf_counter() - started) * 1000, 1)})
+        line = {"request_id": request_id.get(), "method": scope["method"], "path": scope["path"], "status": status}
+        line["ms"] = round((time.perf_counter() - started) * 1000, 1)
+        self._ended.append(line)
 
     def _write(self) -> None:
         ended, self._ended = self._ended, []
-        log.info("requests", extra={"lines": ended})
+        same = {"time": _written(time.time()), "level": "info", "logger": log.name, "message": "request"}
+        log.info("requests", extra={"lines": [same | line for line in ended]})
 
 
 def _written(moment: float) -> str:

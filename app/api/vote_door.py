@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from app.api import problems
 from app.api.door import Call, Door
+from app.api.patience import Patience
 from app.api.routing import read_json
 from app.db.votes import VoteView
 from app.domain.ballots import BALLOT, Ballot
@@ -46,7 +47,7 @@ class VoteDoor(Door):
     def __init__(self, box: BallotBox, *, patience: float) -> None:
         super().__init__("/votes")
         self._box = box
-        self._patience = patience
+        self._patience = Patience(patience)
 
     async def respond(self, call: Call) -> Response:
         """Store the vote in the body."""
@@ -63,8 +64,8 @@ class VoteDoor(Door):
         cast = Cast(slug, *sender, ballot, named_here, size, loop, loop.create_future())
         try:
             self._box.put(cast)
-            async with asyncio.timeout(self._patience):
-                return _answer(await cast.answer)
+            self._patience.watch(cast.answer)
+            return _answer(await cast.answer)
         except TimeoutError:
             return problems.answer(away())
         except DomainError as error:

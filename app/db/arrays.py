@@ -9,9 +9,14 @@ from uuid import UUID
 import orjson
 
 
-def plain(values: Iterable[int | float | bool | UUID | None]) -> str:
-    """Values that need no quotes: numbers, truths, UUIDs."""
+def plain(values: Iterable[int | float | bool | None]) -> str:
+    """Values that need no quotes: numbers, truths."""
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def uuids(values: Iterable[UUID | None]) -> str:
+    """UUIDs, without the dashes, which cost more than the digits."""
+    return "{" + ",".join(["NULL" if value is None else f"{value.int:032x}" for value in values]) + "}"
 
 
 def texts(values: Iterable[str | None]) -> str:
@@ -26,7 +31,9 @@ def hashes(values: Iterable[bytes]) -> str:
 
 def moments(values: Iterable[datetime | None]) -> str:
     """Times with their zone."""
-    return "{" + ",".join(["NULL" if value is None else f'"{value.isoformat()}"' for value in values]) + "}"
+    # Votes that bring none share one.
+    written = _Written({None: "NULL"})
+    return "{" + ",".join([written[value] for value in values]) + "}"
 
 
 def document(value: object) -> str | None:
@@ -37,3 +44,10 @@ def document(value: object) -> str | None:
 def _quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+class _Written(dict[datetime | None, str]):
+    """Times as they are written."""
+
+    def __missing__(self, value: datetime) -> str:
+        return self.setdefault(value, f'"{value.isoformat()}"')

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session, aliased
 
-from app.db.arrays import moments, plain, texts
+from app.db.arrays import moments, plain, texts, uuids
 from app.db.models import Assignment, Context, Draw, Item
 
 OFFER = text("""
@@ -263,9 +263,9 @@ class AssignmentRepository:
 def drawn_arrays(pairs: Sequence[DrawnPair]) -> dict[str, str]:
     """What was drawn, as statements are fed."""
     return {
-        "ids": plain(pair.id for pair in pairs),
+        "ids": uuids(pair.id for pair in pairs),
         "lefts": plain(pair.left for pair in pairs),
         "rights": plain(pair.right for pair in pairs),
         "propensities": plain(pair.propensity for pair in pairs),
-        "policies": plain(pair.policy for pair in pairs),
+        "policies": uuids(pair.policy for pair in pairs),
     }

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import CursorResult, Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
-from app.db.arrays import hashes, moments, plain, texts
+from app.db.arrays import hashes, moments, plain, texts, uuids
 from app.db.boards import CHANGED
 from app.db.contexts import FIND
 from app.db.items import RESOLVE, ItemRef
@@ -49,18 +49,20 @@ SELECT client_id, digest, id FROM votes WHERE board_id = :board AND client_id = 
 # A plan made while a table was small is kept: it must not read the whole table then.
 BY_INDEX = text("SELECT set_config('enable_seqscan', 'off', true)")
 
+# Slot by slot: planned as one join, the votes of the whole board are read while the table has no statistics yet.
 HEADS = text("""
-SELECT DISTINCT ON (votes.context_id, votes.left_id, votes.right_id, votes.voter)
-       votes.context_id, votes.left_id, votes.right_id, votes.voter, revision, votes.id
+SELECT contexts.id, one.item_id, other.item_id, slot.voter, head.revision, head.id
 FROM unnest(CAST(:contexts AS text[]), CAST(:lefts AS text[]), CAST(:rights AS text[]), CAST(:voters AS text[]))
      AS slot (context, one, other, voter)
 JOIN contexts ON contexts.board_id = :board AND contexts.external_id = slot.context
 JOIN item_names AS one ON one.board_id = :board AND one.name = slot.one
 JOIN item_names AS other ON other.board_id = :board AND other.name = slot.other
-JOIN votes ON votes.board_id = :board AND votes.context_id = contexts.id AND votes.left_id = one.item_id
-     AND votes.right_id = other.item_id AND votes.voter = slot.voter
-WHERE votes.voter IS NOT NULL AND votes.context_id IS NOT NULL
-ORDER BY votes.context_id, votes.left_id, votes.right_id, votes.voter, revision DESC
+CROSS JOIN LATERAL (
+    SELECT revision, id FROM votes
+    WHERE board_id = :board AND context_id = contexts.id AND left_id = one.item_id AND right_id = other.item_id
+        AND voter = slot.voter
+    ORDER BY revision DESC LIMIT 1
+) AS head
 """)
 
 
@@ -118,12 +120,12 @@ class VoteRepository:
 
     def digests(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, bytes]:
         """Content hashes of the stored ones among these votes."""
-        rows = self._session.execute(BY_ID, {"board": board_id, "ids": plain(client_ids)})
+        rows = self._session.execute(BY_ID, {"board": board_id, "ids": uuids(client_ids)})
         return {row.client_id: row.digest for row in rows}
 
     def numbers(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, int]:
         """The server's numbers of the stored ones among these votes."""
-        rows = self._session.execute(BY_ID, {"board": board_id, "ids": plain(client_ids)})
+        rows = self._session.execute(BY_ID, {"board": board_id, "ids": uuids(client_ids)})
         return {row.client_id: row.id for row in rows}
 
     def counts(self, board_id: int, voters: Iterable[str], since: datetime) -> dict[str, int]:
@@ -142,7 +144,7 @@ class VoteRepository:
         asked += [(ALONE, {"lock": int(Lock.VOTERS), **board})] if counted else []
         locks = len(asked)
         asked += [(CHANGED, board), (RESOLVE, {"names": texts(named.items), **board})]
-        asked += [(BY_ID, {"ids": plain(named.votes), **board}), (FIND, {"ids": texts(named.contexts), **board})]
+        asked += [(BY_ID, {"ids": uuids(named.votes), **board}), (FIND, {"ids": texts(named.contexts), **board})]
         if named.slots:
             columns = zip(("contexts", "lefts", "rights", "voters"), zip(*named.slots, strict=True), strict=True)
             asked.append((HEADS, {name: texts(column) for name, column in columns} | board))
@@ -161,11 +163,11 @@ class VoteRepository:
         """Insert what does not collide with a stored vote; how many that were."""
         ballots = [row.ballot for row in rows]
         values = {
-            "client_id": plain([row.client_id for row in rows]),
+            "client_id": uuids([row.client_id for row in rows]),
             "digest": hashes([row.digest for row in rows]),
             "context_id": plain([row.context_id for row in rows]),
             "offer_id": plain([row.offer_id for row in rows]),
-            "assignment_id": plain([row.assignment_id for row in rows]),
+            "assignment_id": uuids([row.assignment_id for row in rows]),
             "left_id": plain([row.left_id for row in rows]),
             "right_id": plain([row.right_id for row in rows]),
             "outcome": plain([row.outcome for row in rows]),
