@@ -90,11 +90,14 @@ def _verdicts(runs: Runs, estimand: str) -> list[Verdict]:
     def claim(words: str) -> str:
         return f"{estimand}: {words}"
 
-    steps = [
-        runs.compare(claim(f"{better} errs no more than {worse}"), spot(better), spot(worse), lambda r, e: r <= 1.0 + e)
-        for worse, better in pairwise((NONE, *NOISE))
-    ]
-    costs = runs.compare(claim("a useless judge costs < 5%"), spot(USELESS), spot(NONE), lambda r, _: r < MOST_COST)
-    best = spot(list(NOISE)[-1])
-    helps = runs.compare(claim("the best judge helps"), best, spot(NONE), lambda r, e: r < 1.0 - e)
-    return [*steps, helps, costs]
+    def no_more(better: str, worse: str) -> Verdict:
+        words = claim(f"{better} errs no more than {worse}")
+        return runs.compare(words, spot(better), spot(worse), lambda ratio, error: ratio <= 1.0 + error)
+
+    def cheap(level: str) -> Verdict:
+        words = claim(f"{level} costs < 5%")
+        return runs.compare(words, spot(level), spot(NONE), lambda ratio, _: ratio < MOST_COST)
+
+    steps = [no_more(better, worse) for worse, better in pairwise(NOISE)]
+    worst, *_, best = NOISE
+    return [*steps, no_more(best, NONE), cheap(worst), cheap(USELESS)]
