@@ -72,7 +72,8 @@ SELECT context_id FROM offers WHERE board_id = :board AND id > :after_offer AND 
 OFFERED_BY = "SELECT id FROM contexts WHERE id = ANY(:ids) AND offered_at <= :until"
 
 ITEMS = """
-SELECT id, name, EXISTS (SELECT FROM item_spans WHERE item_id = items.id AND active_to IS NULL) AS active, label_cost
+SELECT id, name, EXISTS (SELECT FROM item_spans WHERE item_id = items.id AND active_to IS NULL) AS active, label_cost,
+       cost
 FROM items WHERE board_id = :board ORDER BY name COLLATE "C"
 """
 
@@ -130,7 +131,7 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
      FROM contexts WHERE board_id = :board),
     (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
     (SELECT concat_ws(',', count(*), max(id)) FROM judgements WHERE board_id = :board),
-    (SELECT string_agg(concat_ws(',', name, label_cost, active_from, active_to), ';' ORDER BY name, item_spans.id)
+    (SELECT string_agg(concat_ws(',', name, label_cost, cost, active_from, active_to), ';' ORDER BY name, item_spans.id)
      FROM items LEFT JOIN item_spans ON item_id = items.id WHERE board_id = :board)
 ))
 """
@@ -185,6 +186,7 @@ class ItemRow(NamedTuple):
     name: str
     active: bool
     label_cost: float
+    cost: float
 
 
 class GatherRepository:

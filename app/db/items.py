@@ -122,6 +122,11 @@ class ItemRepository:
         query = select(Item.name, Item.title, Item.organisation, Item.url).where(Item.board_id == board_id)
         return [ItemLabel(*row) for row in self._session.execute(query.order_by(Item.name))]
 
+    def costs(self, board_id: int) -> dict[str, float]:
+        """What deploying each of the board's items costs, by name."""
+        query = select(Item.name, Item.cost).where(Item.board_id == board_id).order_by(Item.name)
+        return {row.name: row.cost for row in self._session.execute(query)}
+
     def _open_span(self, item_id: int) -> ItemSpan | None:
         query = select(ItemSpan).where(ItemSpan.item_id == item_id, ItemSpan.active_to.is_(None))
         return self._session.scalars(query).one_or_none()

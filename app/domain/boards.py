@@ -47,6 +47,11 @@ class Equilibrium:
     regulariser: Literal["l2", "kl"] = "l2"
     aggregator: Literal["uniform"] = "uniform"
 
+    def __post_init__(self) -> None:
+        if self.regulariser == "kl" and self.regularisation == 0:
+            detail = "the regulariser kl needs a strength above 0"
+            raise Invalid("kl-without-strength", detail, path="equilibrium.regularisation", expected="above 0", got=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voting:

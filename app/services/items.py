@@ -16,12 +16,13 @@ from app.domain.items import ItemDraft, check_span
 def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[ItemView, bool]:
     """Create an item or replace its description, and commit; the item and whether it is new.
 
-    Another labelling cost asks for a refit of a board with votes, as another active set does: the policy rests on both.
+    Other costs ask for a refit of a board with votes, as another active set does: policies rest on them.
     """
     check_span(draft)
     uow.items.lock(board.id)
     new = _check_names(uow, board, name, draft)
-    cost = None if new else uow.items.view(board.id, name)[0].item.label_cost
+    before = None if new else uow.items.view(board.id, name)[0].item
+    costs = None if before is None else (before.cost, before.label_cost)
     fields: dict[str, Any] = {"title": draft.title or name, "organisation": draft.organisation, "url": draft.url}
     fields |= {"licence": draft.licence, "cost": draft.cost, "label_cost": draft.label_cost}
     item = uow.items.put(board.id, name, fields)
@@ -31,7 +32,7 @@ def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[Ite
     else:
         uow.items.retire(item.id)
     view = uow.items.view(board.id, name)[0]
-    if cost not in (None, draft.label_cost) and uow.boards.has_votes(board.id):
+    if costs not in (None, (draft.cost, draft.label_cost)) and uow.boards.has_votes(board.id):
         # The next sweep wakes a worker: costs are often changed one after the other.
         uow.jobs.request(board.id)
     uow.commit()

@@ -75,4 +75,6 @@ def _roster(n_items: int) -> Roster:
     ids: Ints = np.arange(n_items)
     names = tuple(f"item {number:03}" for number in ids)
     start, end = np.zeros(n_items, dtype=np.int64), np.full(n_items, OPEN)
-    return Roster(ids, names, np.ones(n_items, dtype=np.bool_), ids, start, end, np.full(n_items, 0.5))
+    return Roster(
+        ids, names, np.ones(n_items, dtype=np.bool_), ids, start, end, np.full(n_items, 0.5), np.zeros(n_items)
+    )

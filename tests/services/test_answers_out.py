@@ -88,7 +88,7 @@ def simulated(seed: int) -> Inputs:
         offers=OfferTable(ids, ids, mix(ids, ids).astype(np.int64), made, np.ones(ROWS, dtype=np.bool_)),
         roster=Roster(
             *(np.arange(K), ("a", "b", "c"), np.ones(K, dtype=np.bool_), np.arange(K)),
-            *(np.zeros(K, dtype=np.int64), np.full(K, OPEN), np.full(K, 0.5)),
+            *(np.zeros(K, dtype=np.int64), np.full(K, OPEN), np.full(K, 0.5), np.zeros(K)),
         ),
         draws=DrawTable(
             *(ids[row[every]], LEFT[pair[every]], RIGHT[pair[every]]),

@@ -74,6 +74,7 @@ def board(
             span_from=np.array([0, 0, int(start * HOUR)]),
             span_to=np.full(3, OPEN),
             label_cost=np.full(3, 0.5),
+            cost=np.zeros(3),
         ),
         draws=DrawTable(
             *np.array([(at, left, right) for at, _, left, right, _ in draws]).T, answered=np.array(answered)

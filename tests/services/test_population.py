@@ -47,7 +47,9 @@ def inputs(
 def roster(*, start: int = 0, active: Sequence[bool] = (True, True, True)) -> Roster:
     """Items a and b from the beginning, c from an hour on."""
     begins = np.array([0, 0, start * HOUR])
-    return Roster(np.arange(3), NAMES, np.array(active), np.arange(3), begins, np.full(3, OPEN), np.full(3, 0.5))
+    return Roster(
+        np.arange(3), NAMES, np.array(active), np.arange(3), begins, np.full(3, OPEN), np.full(3, 0.5), np.zeros(3)
+    )
 
 
 def test_on_battle_boards_each_vote_is_a_row() -> None:
@@ -167,7 +169,16 @@ def test_a_pair_with_a_vote_always_has_a_propensity(propensity: Literal["logged"
     board = inputs(votes((0, 0, 0, 2, 0, 0, 0.2, 3), (0, 0, 0, 1, 0, 0, 0.2, 3)))
     spans = np.array([0, 0, 0, 9]) * HOUR
     ends = np.array([OPEN, OPEN, 2 * HOUR, OPEN])
-    gap = Roster(np.arange(3), NAMES, np.ones(3, dtype=np.bool_), np.array([0, 1, 2, 2]), spans, ends, np.full(3, 0.5))
+    gap = Roster(
+        np.arange(3),
+        NAMES,
+        np.ones(3, dtype=np.bool_),
+        np.array([0, 1, 2, 2]),
+        spans,
+        ends,
+        np.full(3, 0.5),
+        np.zeros(3),
+    )
     used = frame_of(replace(board, roster=gap), BoardConfig(propensity=propensity)).view().votes.propensity
     assert (used > 0).all()
     if propensity == "logged":

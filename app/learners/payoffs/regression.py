@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -86,10 +87,18 @@ class Fitted:
         return predicted
 
 
-def regress(targets: Targets, *, seed: int, shape: Shape = SHAPE) -> Fitted:
-    """Trees for targets with rows enough, a ridge for the others; how much of either by 3-fold cross-validation."""
+def regress(targets: Targets, *, seed: int, shape: Shape = SHAPE, trees: bool = True) -> Fitted:
+    """Trees for targets with rows enough, a ridge for the others; how much of either by 3-fold cross-validation.
+
+    Parameters
+    ----------
+    targets : predictions of rows without a weight are 0 out of fold where a ridge speaks.
+    seed : LightGBM's.
+    shape : of the trees.
+    trees : whether there are any.
+    """
     n_targets = targets.value.shape[1]
-    rich = (targets.weight > 0).sum(axis=0) >= LEAST_ROWS
+    rich = (targets.weight > 0).sum(axis=0) >= LEAST_ROWS if trees else np.zeros(n_targets, dtype=np.bool_)
     texts, crossed = [""] * n_targets, np.zeros(targets.value.shape)
     for_trees, for_lines = np.flatnonzero(rich), np.flatnonzero(~rich)
     if for_trees.size:
@@ -148,26 +157,62 @@ def design(x: Floats, centre: Floats, scale: Floats) -> Floats:
 
 def _lines(targets: Targets, centre: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Coefficients under the penalty of least out-of-fold loss over all targets, and out-of-fold predictions."""
-    on = design(targets.x, centre, scale)
-    tried = [_crossed(targets, on, penalty) for penalty in PENALTIES]
-    losses = [float((targets.scaled * (targets.value - each) ** 2).sum()) for each in tried]
+    on, scaled = design(targets.x, centre, scale), targets.scaled
+    lines = [
+        _Line(on[rows], targets.value[rows, target], scaled[rows, target], targets.part[rows])
+        for target, rows in enumerate(_weighted(scaled))
+    ]
+    crossed = [line.crossed for line in lines]
+    losses = sum((line.losses(each) for line, each in zip(lines, crossed, strict=True)), np.zeros(len(PENALTIES)))
     best = int(np.argmin(losses))
-    return _ridge(targets, on, targets.scaled, PENALTIES[best]), tried[best]
-
-
-def _crossed(targets: Targets, on: Floats, penalty: float) -> Floats:
     predicted = np.zeros(targets.value.shape)
-    for fold in range(FOLDS):
-        held = targets.part == fold
-        kept = targets.scaled * ~held[:, None]
-        predicted[held] = on[held] @ _ridge(targets, on, kept, penalty)
-    return predicted
+    for target, rows in enumerate(_weighted(scaled)):
+        predicted[rows, target] = crossed[target][best]
+    return np.stack([line.coefficients(PENALTIES[best : best + 1])[0] for line in lines], axis=1), predicted
 
 
-def _ridge(targets: Targets, on: Floats, weight: Floats, penalty: float) -> Floats:
-    if np.isinf(penalty):
-        return np.zeros((on.shape[1], weight.shape[1]))
-    normal = np.einsum("ni,np,nj->pij", on, weight, on) + penalty * np.eye(on.shape[1])
-    moment = np.einsum("ni,np->pi", on, weight * targets.value)
-    found: Floats = np.linalg.solve(normal, moment[..., None])[..., 0].T
-    return found
+def _weighted(weight: Floats) -> Iterator[Ints]:
+    """Rows with a weight, target by target."""
+    return (np.flatnonzero(column > 0) for column in weight.T)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One target on its r rows with a weight.
+
+    Parameters
+    ----------
+    on : (r, d + 1).
+    value, weight, part : (r,).
+    """
+
+    on: Floats
+    value: Floats
+    weight: Floats
+    part: Ints
+
+    @cached_property
+    def crossed(self) -> Floats:
+        """(penalties, r) out-of-fold predictions."""
+        predicted = np.zeros((len(PENALTIES), self.value.size))
+        for fold in range(FOLDS):
+            held = self.part == fold
+            kept = _Line(self.on[~held], self.value[~held], self.weight[~held], self.part[~held])
+            predicted[:, held] = kept.coefficients(PENALTIES) @ self.on[held].T
+        return predicted
+
+    def losses(self, predicted: Floats) -> Floats:
+        """(penalties,)."""
+        losses: Floats = (predicted - self.value) ** 2 @ self.weight
+        return losses
+
+    def coefficients(self, penalties: Sequence[float]) -> Floats:
+        """(penalties, d + 1); 0 under an infinite one."""
+        weighted = self.on.T * self.weight
+        finite = [penalty for penalty in penalties if np.isfinite(penalty)]
+        found = np.zeros((len(penalties), self.on.shape[1]))
+        normal = weighted @ self.on + np.array(finite)[:, None, None] * np.eye(self.on.shape[1])
+        found[: len(finite)] = np.linalg.solve(
+            normal, np.broadcast_to(weighted @ self.value, (len(finite), len(weighted)))[..., None]
+        )[..., 0]
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,8 +17,9 @@ from app.stats.errors import InvalidInput
 from app.stats.feedback.pseudo import Corrections
 from app.stats.types import Floats, Ints
 
-Form = Literal["plug-in", "offset", "paper"]
-SecondStage = Literal["plug-in", "offset", "paper", "auto"]
+Form = Literal["plug-in", "offset", "linear", "paper"]
+SecondStage = Form | Literal["auto"]
+AUTO: tuple[Form, ...] = ("plug-in", "offset", "paper")
 KIND = "payoffs"
 
 
@@ -28,8 +29,8 @@ class PayoffRegression:
 
     Parameters
     ----------
-    form : `offset`: f(mu(x)) + (Σ f'_m)(x) × a regression of the mean residual, weighted; `paper`: a regression of the
-        pseudo-outcome itself; `plug-in`: f(mu(x)).
+    form : `offset`: f(mu(x)) + (Σ f'_m)(x) × a regression of the mean residual, weighted; `linear`: the same without
+        trees, for any number of pairs; `paper`: a regression of the pseudo-outcome itself; `plug-in`: f(mu(x)).
     fitted : the regression.
     loss : out-of-fold weighted loss of each form tried, less that of f(mu).
     """
@@ -68,7 +69,9 @@ def _fitted(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Fi
     return Fitted(Forest(header["trees"]), arrays["linear"], arrays["centre"], arrays["scale"], nothing)
 
 
-def fit_payoffs(x: Floats, found: Corrections, group: Ints, *, stage: SecondStage, seed: int) -> PayoffRegression:
+def fit_payoffs(
+    x: Floats, found: Corrections, group: Ints, *, stage: SecondStage | Sequence[Form], seed: int
+) -> PayoffRegression:
     """Fit the second stage.
 
     Parameters
@@ -76,14 +79,20 @@ def fit_payoffs(x: Floats, found: Corrections, group: Ints, *, stage: SecondStag
     x : (n, d) covariates of the rows.
     found : the rows' pseudo-outcomes.
     group : (n,) rows of one group stay on one side of the inner folds.
-    stage : a form, or `auto`: the one of least out-of-fold loss Σ S/e (Z - A)².
+    stage : a form, or the one of least out-of-fold loss Σ S/e (Z - A)²: of several, or with `auto` of `AUTO`.
     seed : of the inner folds.
     """
     part = dealt(group, FOLDS, seed=seed)
-    fits = {form: _FITS[form](x, found, part, seed) for form in (_FITS if stage == "auto" else (stage,))}
+    fits = {form: _FITS[form](x, found, part, seed) for form in _forms(stage)}
     losses = {form: _loss(form, fitted, found) for form, fitted in fits.items()}
     best: Form = min(losses, key=lambda form: losses[form])
     return PayoffRegression(best, fits[best], losses)
+
+
+def _forms(stage: SecondStage | Sequence[Form]) -> Sequence[Form]:
+    if not isinstance(stage, str):
+        return stage
+    return AUTO if stage == "auto" else (stage,)
 
 
 def _formed(form: Form, predicted: Floats, start: Floats, slope: Floats) -> Floats:
@@ -104,6 +113,10 @@ def _offset(x: Floats, found: Corrections, part: Ints, seed: int) -> Fitted:
     return regress(Targets(x, found.residuals, found.weight, part), seed=seed)
 
 
+def _linear(x: Floats, found: Corrections, part: Ints, seed: int) -> Fitted:
+    return regress(Targets(x, found.residuals, found.weight, part), seed=seed, trees=False)
+
+
 def _paper(x: Floats, found: Corrections, part: Ints, seed: int) -> Fitted:
     return regress(Targets(x, found.pseudo_outcomes, np.ones(found.start.shape), part), seed=seed)
 
@@ -119,5 +132,6 @@ def _plug_in(x: Floats, found: Corrections, part: Ints, seed: int) -> Fitted:  #
 _FITS: Mapping[Form, Callable[[Floats, Corrections, Ints, int], Fitted]] = {
     "plug-in": _plug_in,
     "offset": _offset,
+    "linear": _linear,
     "paper": _paper,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -20,8 +20,9 @@ from app.domain.outcomes import rule
 from app.learners import Featuriser, Stack, load_model, stacked
 from app.services.rankings.opened import estimand_named
 from app.services.refit import storage
+from app.services.refit.games.router import Amortised, Router, unpack_router
 from app.services.refit.policy import Plan, unpack_plan
-from app.services.refit.snapshot import FEATURISER, MODEL, POLICY
+from app.services.refit.snapshot import FEATURISER, MODEL, POLICY, ROUTER
 from app.stats.acquisition import Beliefs
 from app.stats.gars import Estimand, Graph
 from app.stats.types import Covariates, Floats, OutcomeModel, Rule
@@ -36,6 +37,8 @@ CELLS = 1_000_000
 
 What a request holds in memory is a few times this, whatever it asks for.
 """
+UNPACKED = 4
+"""What trees in memory are larger than compressed, about."""
 FEW = 16
 """Contexts up to which the fold models are asked as one; where there are more, what they hold in the cache counts."""
 
@@ -58,6 +61,7 @@ class Advisor:
     models : of the folds.
     stack : the same as one, where they are alike.
     size : bytes in memory, about.
+    router : who wins where; None where nothing can be played.
     """
 
     snapshot_id: UUID
@@ -69,18 +73,41 @@ class Advisor:
     models: Sequence[OutcomeModel]
     stack: Stack | None
     size: int
+    router: Router | None = None
 
     def sensitivities(self, features: Sequence[Mapping[str, Any]]) -> Floats:
         """(u, K, K) of contexts with these features, averaged over the fold models; judges are silent."""
         size = self.graph.n_items
         found = np.empty((len(features), size, size))
-        step = max(1, CELLS // (len(self.models) * size**2))
-        for start in range(0, len(features), step):
+        for part in self._portions(len(features)):
             # All fold models as one: numpy's price of a call is paid once.
-            mu = self._predicted(self._covariates(features[start : start + step]))
+            mu = self._predicted(self._covariates(self._x(features[part])))
             each = Beliefs.of([mu], self.rule).sensitivities(self.estimand, self.graph, self.plan.weight)
-            found[start : start + step] = each.reshape(len(self.models), -1, size, size).mean(axis=0)
+            found[part] = self._averaged(each)
         return found
+
+    def payoffs(self, router: Router, features: Sequence[Mapping[str, Any]]) -> Floats:
+        """(u, k, k) payoffs between the router's players in contexts with these features; judges are silent."""
+        found = np.empty((len(features), router.contest.size, router.contest.size))
+        for part in self._portions(len(features)):
+            x = self._x(features[part])
+            leads = self._averaged(router.contest.leads(self._predicted(self._covariates(x))))
+            found[part] = router.payoffs(x, router.contest.payoffs(leads))
+        return found
+
+    def lotteries(self, amortised: Amortised, features: Sequence[Mapping[str, Any]]) -> Floats:
+        """(u, k) of the router's policy in contexts with these features."""
+        return amortised.policy.lotteries(self._x(features))
+
+    def _portions(self, contexts: int) -> Iterator[slice]:
+        step = max(1, CELLS // (len(self.models) * self.graph.n_items**2))
+        return (slice(start, start + step) for start in range(0, contexts, step))
+
+    def _averaged(self, each: Floats) -> Floats:
+        """(u, K, K) means over the fold models of values (models u, K, K)."""
+        size = self.graph.n_items
+        mean: Floats = each.reshape(len(self.models), -1, size, size).mean(axis=0)
+        return mean
 
     def _predicted(self, part: Covariates) -> Floats:
         """(models u, K, K, C)."""
@@ -88,12 +115,14 @@ class Advisor:
             return self.stack.probabilities(part)
         return np.concatenate([model.probabilities(part) for model in self.models])
 
-    def _covariates(self, features: Sequence[Mapping[str, Any]]) -> Covariates:
-        x = np.zeros((len(features), 0)) if self.featuriser is None else self.featuriser.transform(features)
+    def _x(self, features: Sequence[Mapping[str, Any]]) -> Floats:
+        return np.zeros((len(features), 0)) if self.featuriser is None else self.featuriser.transform(features)
+
+    def _covariates(self, x: Floats) -> Covariates:
         if not self.plan.judges:
             return Covariates(x)
         size = len(self.plan.items)
-        return Covariates(x, np.full((len(features), size, size, self.plan.judges), np.nan))
+        return Covariates(x, np.full((len(x), size, size, self.plan.judges), np.nan))
 
 
 def load_newest(work: UnitOfWork, board_id: int, known: UUID | None) -> tuple[UUID | None, Advisor | None]:
@@ -114,7 +143,7 @@ def load_newest(work: UnitOfWork, board_id: int, known: UUID | None) -> tuple[UU
 
 def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor | None:
     """The policy of a snapshot; None where it has none."""
-    pieces = {kind: work.snapshots.artifacts(snapshot_id, kind) for kind in (POLICY, FEATURISER, MODEL)}
+    pieces = {kind: work.snapshots.artifacts(snapshot_id, kind) for kind in (POLICY, FEATURISER, MODEL, ROUTER)}
     board = work.boards.get(board_id)
     if not pieces[POLICY] or board is None:
         return None
@@ -122,6 +151,7 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
     featuriser = storage.joined(pieces[FEATURISER])
     loaded = Featuriser.from_bytes(featuriser) if featuriser else None
     models = [load_model(body) for body in pieces[MODEL]]
+    router = storage.joined(pieces[ROUTER])
     return Advisor(
         snapshot_id,
         plan,
@@ -132,7 +162,9 @@ def load_advisor(work: UnitOfWork, board_id: int, snapshot_id: UUID) -> Advisor 
         models,
         stack := stacked(models),
         # Artifacts are compressed; what they become is as large as it would be written plainly.
-        len(pickle.dumps((dict(plan.modes), loaded, models, stack), protocol=pickle.HIGHEST_PROTOCOL)),
+        len(pickle.dumps((dict(plan.modes), loaded, models, stack), protocol=pickle.HIGHEST_PROTOCOL))
+        + UNPACKED * len(router),
+        unpack_router(router) if router else None,
     )
 
 
@@ -215,6 +247,20 @@ class Shelf:
         if loading is not None:
             loading.result()
         return place.advisor
+
+    def newest(self, board_id: int, snapshot_id: UUID | None) -> Advisor | None:
+        """The same, but a load under way is waited for: for answers that say which snapshot they are of."""
+        for _ in range(2):
+            advisor, loading = self.advisor(board_id, snapshot_id), self._loading(board_id)
+            if loading is None:
+                return advisor
+            loading.result()
+        return self.advisor(board_id, snapshot_id)
+
+    def _loading(self, board_id: int) -> Future[None] | None:
+        with self._lock:
+            place = self._places.get(board_id)
+            return None if place is None else place.loading
 
     def _warm_all(self) -> None:
         with self._open_work() as work:

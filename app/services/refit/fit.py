@@ -15,6 +15,7 @@ from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.frozen import freeze, refits_only
+from app.services.refit.games.means import Means
 from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
 from app.services.refit.parts import Ask, Fits, asked
@@ -45,6 +46,8 @@ class Result:
     summary : counts and checks, in JSON's terms.
     diagnostics : what the rankings rest on, in JSON's terms.
     plan : which pairs to label next; None where nothing is known.
+    means : mean payoffs of the board, first, and of its segments.
+    router : what answers for contexts, as an artifact; None where nothing can be played.
     frozen : what later votes are scored with, as artifacts; none where they wait for the next refit.
     """
 
@@ -56,6 +59,8 @@ class Result:
     summary: dict[str, Any]
     diagnostics: dict[str, Any]
     plan: Plan | None
+    means: tuple[Means, ...]
+    router: bytes | None
     frozen: tuple[bytes, ...] = ()
 
 
@@ -87,13 +92,20 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     segments = Segments(stored)
     chosen = segments.choose()
     fits = Fits(stored, models, config, choice.chosen, balance)
-    cost = inputs.roster.label_cost[inputs.roster.active]
+    active, roster = inputs.roster.active, inputs.roster
     with asked(fits, len(chosen.ranked), processes=processes) as ask:
         pairwise = ask("payoffs")
         tables = _tables(ask, chosen.ranked, lambda done: told(0.6 + 0.3 * done))
-        found, plan, flips = pairwise(), ask("plan", tables, cost), ask("flips", tables)
-        diagnostics = ask("diagnostics", tables, found)
-        made = {name: part() for name, part in (("plan", plan), ("flips", flips), ("diagnostics", diagnostics))}
+        found = pairwise()
+        waiting = {
+            "plan": ask("plan", tables, roster.label_cost[active]),
+            "router": ask("router", roster.cost[active]),
+            "flips": ask("flips", tables),
+            "diagnostics": ask("diagnostics", tables, found),
+        }
+        means = [ask("means", segment) for segment in ("", *chosen.ranked)]
+        made = {name: part() for name, part in waiting.items()}
+        games = {"means": tuple(part() for part in means), "router": made["router"]}
     waits = refits_only(inputs, frame, tables)
     frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, tables))
     summary = {
@@ -109,7 +121,11 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         "refits_only": waits,
         "votes_to_flip": made["flips"],
     }
-    return Result(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"], frozen)
+    return Result(
+        *(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"]),
+        **games,
+        frozen=frozen,
+    )
 
 
 def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:

@@ -44,6 +44,7 @@ def roster_of(repository: GatherRepository, board_id: int) -> Roster:
         span_from=_ints(begin for _, begin, _ in spans),
         span_to=_ints(OPEN if end is None else end for _, _, end in spans),
         label_cost=np.array([item.label_cost for item in items], dtype=np.float64),
+        cost=np.array([item.cost for item in items], dtype=np.float64),
     )
 
 

@@ -91,6 +91,7 @@ class Roster:
     active : whether it can be drawn now.
     span_item, span_from, span_to : the times (µs) in which items could be drawn; span_item indexes `names`.
     label_cost : what an item adds to the cost of a label.
+    cost : of deployment.
     """
 
     ids: Ints
@@ -100,6 +101,7 @@ class Roster:
     span_from: Ints
     span_to: Ints
     label_cost: Floats
+    cost: Floats
 
     def positions(self, ids: Ints) -> Ints:
         """Index of items by their database ids."""

@@ -19,6 +19,8 @@ from app.learners import load_model
 from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.fitting import FoldModels
 from app.services.refit.flips import flips_of
+from app.services.refit.games.means import Means, mean_payoffs
+from app.services.refit.games.router import fit_router, pack_router
 from app.services.refit.modelled import Contextual
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.policy import Plan, Planner
@@ -28,7 +30,7 @@ from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
 from app.stats.debias.balance import Balance
-from app.stats.types import Floats
+from app.stats.types import Bools, Floats
 
 WORTH_PROCESSES = 200_000_000
 """Rows × K², segments counted as so many boards more, from which starting processes costs less than it saves."""
@@ -67,19 +69,29 @@ class Parts:
     def __init__(self, fits: Fits) -> None:
         self._fits, frame = fits, fits.stored.frame
         self._mu = Remembered(fits.models.mu)
-        consistent = fits.balance is None or fits.balance.consistent
+        self._consistent = fits.balance is None or fits.balance.consistent
         contextual = Contextual(frame, fits.stored.covariates)
-        self._scorer = Scorer(frame, self._mu, estimands_of(fits.config), contextual, consistent)
+        self._scorer = Scorer(frame, self._mu, estimands_of(fits.config), contextual, self._consistent)
         self._segments = Segments(fits.stored)
 
     def tables(self, segment: str, estimators: Sequence[str]) -> list[Table]:
         """Rankings of a segment by some of the estimators."""
-        rows = self._segments.rows(segment) if segment else None
-        return list(self._scorer.tables(segment, rows, estimators=estimators))
+        return list(self._scorer.tables(segment, self._rows(segment), estimators=estimators))
 
     def payoffs(self) -> Payoffs:
         """Pairwise results."""
         return payoffs(self._fits.stored.frame, self._mu)
+
+    def means(self, segment: str) -> Means:
+        """Mean payoffs of a segment."""
+        frame = self._fits.stored.frame
+        return mean_payoffs(frame, self._mu, segment, self._rows(segment), consistent=self._consistent)
+
+    def router(self, costs: Floats) -> bytes | None:
+        """What answers for contexts, packed, given what deploying the items costs (K,)."""
+        fits = self._fits
+        router = fit_router(fits.stored, self._mu, fits.config.equilibrium, costs)
+        return None if router is None else pack_router(router)
 
     def flips(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Votes to flip, given the rankings."""
@@ -97,6 +109,9 @@ class Parts:
         fits, frame = self._fits, self._fits.stored.frame
         fitted = Fitted(frame, frame.view(), fits.models, self._mu, fits.learner, fits.balance, found, tables)
         return diagnose(fitted, fits.config)
+
+    def _rows(self, segment: str) -> Bools | None:
+        return self._segments.rows(segment) if segment else None
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
 from app.services.refit.fit import Result
 from app.services.refit.frozen import LIVE
+from app.services.refit.games.means import pack_means
 from app.services.refit.policy import pack_plan
 from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
@@ -27,12 +28,13 @@ METHOD = 3
 
 DECIDING = (
     *("unit", "population", "cluster", "outcomes", "features", "segments"),
-    *("propensity", "learner", "folds", "estimands", "acquisition"),
+    *("propensity", "learner", "folds", "estimands", "acquisition", "equilibrium"),
 )
 """Fields of a board's configuration that decide its numbers."""
 
 SAMPLE, FEATURISER, MODEL, PAYOFFS = "sample", "featuriser", "model", "payoffs"
 DIAGNOSTICS, POLICY = "diagnostics", "policy"
+MEANS, ROUTER = "means", "router"
 
 
 class Gathered(NamedTuple):
@@ -120,6 +122,8 @@ def digest(result: Result) -> str:
         total.update(_bytes(table.covariance))
     for values in (result.payoffs.share, result.payoffs.error):
         total.update(_bytes(values))
+    total.update(pack_means(result.means))
+    total.update(result.router or b"")
     return total.hexdigest()
 
 
@@ -189,6 +193,8 @@ def _artifacts(snapshot_id: UUID, result: Result) -> Iterator[Artifact]:
         DIAGNOSTICS: storage.parts(orjson.dumps(result.diagnostics)),
         LIVE: list(result.frozen),
         POLICY: [] if result.plan is None else storage.parts(pack_plan(result.plan)),
+        MEANS: storage.parts(pack_means(result.means)),
+        ROUTER: [] if result.router is None else storage.parts(result.router),
     }
     for kind, pieces in bodies.items():
         for number, body in enumerate(pieces):

@@ -16,6 +16,7 @@ from app.stats.feedback.menus import (
     all_menus,
     estimated_propensities,
     menus_of,
+    skew,
 )
 from app.stats.feedback.partitions import OUTSIDE, Tiers, partial, verdicts, winner
 from app.stats.feedback.pseudo import (
@@ -46,6 +47,7 @@ __all__ = [
     "mean_payoffs",
     "menus_of",
     "partial",
+    "skew",
     "uniform",
     "verdicts",
     "winner",

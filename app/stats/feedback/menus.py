@@ -67,15 +67,20 @@ class Menus:
 
     def matrix(self, values: Floats) -> Floats:
         """(n, K, K) skew-symmetric matrices of values (n, P) of the pairs."""
-        first, second = self.pairs
-        full = np.zeros((len(values), self.n_items, self.n_items))
-        full[:, first, second], full[:, second, first] = values, -values
-        return full
+        return skew(values, self.n_items)
 
     def values(self, matrices: Floats) -> Floats:
         """(n, P) of the pairs of matrices (n, K, K)."""
         values: Floats = matrices[:, self.pairs[0], self.pairs[1]]
         return values
+
+
+def skew(values: Floats, n_items: int) -> Floats:
+    """(n, K, K) skew-symmetric matrices of values (n, P) of all pairs j < k, row by row."""
+    first, second = np.triu_indices(n_items, 1)
+    full = np.zeros((len(values), n_items, n_items))
+    full[:, first, second], full[:, second, first] = values, -values
+    return full
 
 
 def all_menus(n_items: int, size: int) -> Menus:

@@ -1,6 +1,6 @@
 """Inference from an estimate alone: intervals, regions, differences, ranks, chances of being best, other scales."""
 
-from app.stats.inference.bands import Bands, IntervalKind, bands
+from app.stats.inference.bands import Bands, IntervalKind, bands, sidak
 from app.stats.inference.best import probability_best, probability_top
 from app.stats.inference.change import Change, change
 from app.stats.inference.ellipsoid import Ellipsoid, EqualityTest, ellipsoid, equality_test
@@ -34,5 +34,6 @@ __all__ = [
     "rank_intervals",
     "ranks",
     "select",
+    "sidak",
     "surely_better",
 ]

@@ -111,7 +111,7 @@ def critical_value(kind: IntervalKind, level: float, family: Family) -> float:
         case "bonferroni":
             return _two_sided((1.0 - level) / members)
         case "sidak":
-            return _two_sided(-np.expm1(np.log(level) / members))
+            return sidak(members, level)
         case "marginal":
             return _two_sided(1.0 - level)
         case "ellipsoid":
@@ -120,6 +120,11 @@ def critical_value(kind: IntervalKind, level: float, family: Family) -> float:
             return anytime((1.0 - level) / members, family.n_rows)
         case _:
             assert_never(kind)
+
+
+def sidak(members: int, level: float) -> float:
+    """How many standard errors cover Gaussian scores at once, whatever their correlation (Šidák, 1967)."""
+    return _two_sided(float(-np.expm1(np.log(level) / max(members, 1))))
 
 
 def _two_sided(error: float) -> float:

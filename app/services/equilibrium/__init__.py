@@ -1,0 +1,1 @@
+"""Who wins where: equilibria of a board, of its segments, and of single contexts."""

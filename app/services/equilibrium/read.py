@@ -1,0 +1,143 @@
+"""Equilibria of a board and of its segments, from the mean payoffs of the newest snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from app.db.models import Snapshot
+from app.db.unit_of_work import UnitOfWork
+from app.domain.boards import Board
+from app.services.equilibrium.games import (
+    LEVEL,
+    NOTHING,
+    payoff_rows,
+    played,
+    robust,
+    settings,
+    terms_of,
+)
+from app.services.rankings.query import unknown_segment
+from app.services.rankings.segments import known_segment
+from app.services.refit import storage
+from app.services.refit.games.means import Means, unpack_means
+from app.services.refit.snapshot import MEANS, spec_hash
+from app.stats.games import total_variation
+
+Costs = Mapping[str, float]
+PENDING = "pending"
+FEW = "few_votes"
+
+
+def equilibrium(
+    work: UnitOfWork, board: Board, costs: Costs, *, segment: str | None, snapshot_id: UUID | None
+) -> dict[str, Any]:
+    """The document of one equilibrium, null with a status where there is none.
+
+    Parameters
+    ----------
+    costs : of the board's items.
+    segment : as it was asked for.
+    snapshot_id : the snapshot to read; None where the board has none yet.
+    """
+    check_segment(board, segment)
+    if snapshot_id is None:
+        return {**_head(board, None, costs), **_answer(None, PENDING, segment=segment, names=(), board=board, costs={})}
+    snapshot = work.snapshots.get(snapshot_id)
+    segment = known_segment(segment, snapshot, board.config)
+    kept = _kept(work, snapshot)
+    means = kept.get(segment or "")
+    names: list[str] = snapshot.summary["items"]
+    status = means.status if means else FEW if kept else PENDING
+    answer = _answer(means, status, segment=segment, names=names, board=board, costs=costs)
+    return {**_head(board, snapshot, costs), **answer}
+
+
+def check_segment(board: Board, segment: str | None) -> None:
+    """Refuse a segment of a feature that the board does not rank by."""
+    if segment is not None and segment.partition(":")[0] not in board.config.segments:
+        raise unknown_segment(segment, [f"{name}:…" for name in board.config.segments])
+
+
+def segments(work: UnitOfWork, board: Board, costs: Costs, *, snapshot_id: UUID | None) -> dict[str, Any]:
+    """The document of all levels' equilibria beside the whole board's, and how far they are apart."""
+    snapshot = None if snapshot_id is None else work.snapshots.get(snapshot_id)
+    kept = {} if snapshot is None else _kept(work, snapshot)
+    names: list[str] = [] if snapshot is None else snapshot.summary["items"]
+    levels = [] if snapshot is None else sorted(snapshot.summary["segments"].keys() & kept.keys())
+    rows = [_row(kept.get(each), each or None, names, board, costs) for each in ("", *levels)]
+    shares = [_shares(row["distribution"], names) for row in rows]
+    distances = _distances(shares)
+    return {
+        **_head(board, snapshot, costs),
+        "status": rows[0]["status"],
+        "items": names,
+        "overall": rows[0],
+        "segments": [{**row, "distance": distances[0][at]} for at, row in enumerate(rows) if at],
+        "matrix": shares[1:],
+        "distances": [row[1:] for row in distances[1:]],
+    }
+
+
+def _head(board: Board, snapshot: Snapshot | None, costs: Costs) -> dict[str, Any]:
+    return {
+        "board": board.slug,
+        "snapshot": None if snapshot is None else str(snapshot.id),
+        "spec": spec_hash(board.config) if snapshot is None else snapshot.spec,
+        "computed_at": None if snapshot is None else snapshot.computed_at,
+        "votes_through": None if snapshot is None else snapshot.votes_through,
+        "propensity": None if snapshot is None else snapshot.summary["propensity"],
+        "settings": settings(board.config.equilibrium, costs),
+    }
+
+
+def _kept(work: UnitOfWork, snapshot: Snapshot) -> dict[str, Means]:
+    """Means by segment; none in snapshots of earlier versions."""
+    pieces = work.snapshots.artifacts(snapshot.id, MEANS)
+    return unpack_means(storage.joined(pieces)) if pieces else {}
+
+
+def _answer(
+    means: Means | None, status: str, *, segment: str | None, names: Sequence[str], board: Board, costs: Costs
+) -> dict[str, Any]:
+    counts = (0, 0, 0, 0) if means is None else means.behind
+    behind = dict(zip(("votes", "rows", "rows_used", "contexts"), counts, strict=True))
+    head = {"segment": segment, "status": status, **behind, "interval": "sidak", "level": LEVEL}
+    if means is None or means.players.size < 2:
+        return {**head, **NOTHING, "robust": None, "payoffs": []}
+    players = [names[at] for at in means.players.tolist()]
+    terms = terms_of(board.config.equilibrium, _costs(players, costs))
+    game = played(means, players, terms)
+    return {**head, **game, "robust": robust(means, players), "payoffs": payoff_rows(means, players)}
+
+
+def _row(means: Means | None, segment: str | None, names: Sequence[str], board: Board, costs: Costs) -> dict[str, Any]:
+    if means is None or means.players.size < 2:
+        status, votes = (PENDING, 0) if means is None else (means.status, means.behind.votes)
+        return {"segment": segment, "status": status, "votes": votes, **NOTHING}
+    players = [names[at] for at in means.players.tolist()]
+    game = played(means, players, terms_of(board.config.equilibrium, _costs(players, costs)))
+    return {"segment": segment, "status": means.status, "votes": means.behind.votes, **game}
+
+
+def _costs(players: Sequence[str], costs: Costs) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([costs.get(item, 0.0) for item in players])
+
+
+def _shares(distribution: Mapping[str, float] | None, names: Sequence[str]) -> list[float | None]:
+    """By item; null where one does not play."""
+    return [None if distribution is None else distribution.get(item) for item in names]
+
+
+def _distances(shares: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
+    """Total-variation distances; null where there is no equilibrium, and 0 for the share of an item not playing."""
+    known = np.array([any(share is not None for share in row) for row in shares])
+    filled = np.array([[share or 0.0 for share in row] for row in shares])
+    apart = total_variation(filled)
+    return [
+        [float(apart[at, other]) if known[at] and known[other] else None for other in range(len(shares))]
+        for at in range(len(shares))
+    ]

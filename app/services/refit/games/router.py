@@ -1,0 +1,161 @@
+"""Payoffs and lotteries at any context: fitted at a refit, kept as an artifact, read where requests are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from app.domain.boards import Equilibrium
+from app.learners.payoffs.policy import SHAPE, Policy, fit_policy, read_policy
+from app.learners.payoffs.second_stage import Form, PayoffRegression, fit_payoffs, read
+from app.learners.trees import Shape
+from app.services.refit import storage
+from app.services.refit.games.contest import Contest, linked
+from app.services.refit.games.rows import SEED, corrections_of, drawn
+from app.services.refit.storage import Stored
+from app.stats.debias.one_step import CrossFit
+from app.stats.feedback import Corrections, skew
+from app.stats.games import Terms, gap
+from app.stats.types import Floats, Sample
+
+CELLS = 8_000_000
+"""Rows × pairs that a second stage is fitted to."""
+MOST_GROWN = 45
+"""Pairs up to which each has trees of its own in the second stage; a ridge beyond."""
+MOST_ROWS = 10_000
+"""Rows that trees are grown on."""
+MOST_CONTEXTS = 2_000
+SHARES = 40_000
+"""Contexts × items that a policy is fitted to."""
+ROWS_A_TREE, LEAST_TREES, MOST_TREES = 7, 100, 1_600
+"""Trees of a policy, by the board's rows: their time grows as that of the whole refit."""
+LEAST_ROUNDS, MOST_RATE = 10, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Amortised:
+    """The amortised equilibrium and what it was fitted for.
+
+    Parameters
+    ----------
+    policy : lotteries of contexts.
+    strength : lambda.
+    costs : (k,) of the players.
+    contexts : that it was fitted to.
+    gap : its mean gap there.
+    """
+
+    policy: Policy
+    strength: float
+    costs: Floats
+    contexts: int
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """What answers for single contexts.
+
+    Parameters
+    ----------
+    names : of the k players.
+    contest : how probabilities become payoffs.
+    stage : what the votes add to the models.
+    amortised : None under terms that a policy is not fitted for.
+    """
+
+    names: tuple[str, ...]
+    contest: Contest
+    stage: PayoffRegression
+    amortised: Amortised | None
+
+    def payoffs(self, x: Floats, start: Floats) -> Floats:
+        """(u, k, k) of covariates (u, d) with the models' payoffs (u, P)."""
+        return skew(self.stage.values(x, start, np.ones(start.shape)), self.contest.size)
+
+
+def fit_router(stored: Stored, mu: CrossFit, asked: Equilibrium, costs: Floats) -> Router | None:
+    """Fit the second stage and the policy; None where nothing can be played.
+
+    Parameters
+    ----------
+    stored, mu : the board's rows and fold models.
+    asked : the board's configuration.
+    costs : (K,) of deployment.
+    """
+    whole = stored.frame.view()
+    _, contest = linked(whole)
+    if contest.size < 2 or not len(whole.votes):
+        return None
+    grown = contest.ahead.size <= MOST_GROWN
+    part = drawn(whole, min(CELLS // contest.ahead.size, MOST_ROWS if grown else whole.n_rows))
+    found, x = corrections_of(part, mu, contest), stored.covariates.x[part.pattern]
+    forms: Sequence[Form] = ("plug-in", "offset") if grown else ("plug-in", "linear")
+    stage = fit_payoffs(x, found, part.context, stage=forms, seed=SEED)
+    names = tuple(stored.frame.items[at] for at in contest.players.tolist())
+    router = Router(names, contest, stage, None)
+    if asked.regulariser != "l2" or asked.regularisation == 0:
+        return router
+    terms = Terms(asked.regularisation, costs=costs[contest.players])
+    return replace(router, amortised=_amortised(router, x, found, part, terms, n_rows=whole.n_rows))
+
+
+def _amortised(router: Router, x: Floats, found: Corrections, part: Sample, terms: Terms, *, n_rows: int) -> Amortised:
+    """The policy, fitted to payoffs of a seeded draw of rows."""
+    size = router.contest.size
+    most = min(MOST_CONTEXTS, max(SHARES // size, 1))
+    rows = np.random.default_rng(SEED).permutation(part.n_rows)[:most]
+    games = router.payoffs(x[rows], found.start[rows])
+    policy = fit_policy(x[rows], games, terms, seed=SEED, shape=_shape(n_rows, size))
+    mean = float(gap(games, policy.lotteries(x[rows]), terms).mean())
+    return Amortised(policy, terms.strength, terms.costs, rows.size, mean)
+
+
+def _shape(n_rows: int, size: int) -> Shape:
+    """As many rounds as the board's size pays for, with longer steps where they are few."""
+    trees = int(np.clip(n_rows // ROWS_A_TREE, LEAST_TREES, MOST_TREES))
+    rounds = int(np.clip(trees // size, LEAST_ROUNDS, SHAPE.rounds))
+    rate = min(MOST_RATE, SHAPE.rate * SHAPE.rounds / rounds)
+    return replace(SHAPE, rounds=rounds, rate=rate, leaves=SHAPE.leaves // 2)
+
+
+def pack_router(router: Router) -> bytes:
+    """A router as an artifact."""
+    fitted, arrays = router.amortised, _arrays(router)
+    header: dict[str, Any] = {"names": router.names, "policy": None}
+    if fitted is not None:
+        header["policy"] = {"strength": fitted.strength, "contexts": fitted.contexts, "gap": fitted.gap}
+    return storage.pack(header, arrays)
+
+
+def _arrays(router: Router) -> dict[str, Any]:
+    contest = router.contest
+    arrays = {"players": contest.players, "ahead": contest.ahead, "favour": contest.favour}
+    arrays["stage"] = _numbers(router.stage.to_bytes())
+    if router.amortised is not None:
+        arrays |= {"costs": router.amortised.costs, "policy": _numbers(router.amortised.policy.to_bytes())}
+    return arrays
+
+
+def unpack_router(body: bytes) -> Router:
+    """What `pack_router` was given; it answers the same to the bit."""
+    header, arrays = storage.unpack(body)
+    contest = Contest(arrays["players"], arrays["ahead"], arrays["favour"])
+    return Router(tuple(header["names"]), contest, read(_bytes(arrays["stage"])), _fitted(header, arrays))
+
+
+def _fitted(header: Mapping[str, Any], arrays: storage.Arrays) -> Amortised | None:
+    if header["policy"] is None:
+        return None
+    return Amortised(read_policy(_bytes(arrays["policy"])), costs=arrays["costs"], **header["policy"])
+
+
+def _numbers(body: bytes) -> Any:
+    return np.frombuffer(body, dtype=np.uint8)
+
+
+def _bytes(numbers: Any) -> bytes:
+    return bytes(numbers.astype(np.uint8))
