@@ -44,5 +44,8 @@ class Reader(Protocol):
     def pairs(self, slug: str) -> Answer:
         """`GET …/pairs`."""
 
+    def equilibria(self, slug: str) -> Answer:
+        """`GET …/equilibrium/segments`."""
+
     def diagnostics(self, slug: str) -> Answer:
         """`GET …/diagnostics`."""

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.web.choices import settle
 from app.web.diagnostics import DiagnosticsView, diagnostics_view
+from app.web.equilibrium import EquilibriumView, equilibrium_view
 from app.web.leaderboard import Leaderboard, leaderboard
 from app.web.pages import HERE, Assets, Pages
 from app.web.pairs import PairsView, pairs_view
@@ -73,6 +74,15 @@ def pairs(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Resp
     return pages.answer("board.html", **_frame(card, "pairs"), view=view)
 
 
+@router.get("/boards/{slug}/equilibrium")
+def equilibrium(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
+    card = reader.card(slug)
+    if card is None:
+        return pages.answer("missing.html", status=404)
+    view = _equilibrium(reader, card) if card.public else None
+    return pages.answer("board.html", **_frame(card, "equilibrium"), view=view)
+
+
 @router.get("/boards/{slug}/diagnostics")
 def diagnostics(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
     card = reader.card(slug)
@@ -107,6 +117,13 @@ def pairs_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderO
     )
 
 
+@router.get("/boards/{slug}/mixtures")
+def equilibrium_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+    return pages.fragment(
+        request, "_equilibrium.html", (card, reader.version(card.slug)), lambda: _equilibrium(reader, card)
+    )
+
+
 @router.get("/boards/{slug}/checks")
 def diagnostics_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
     return pages.fragment(
@@ -126,6 +143,11 @@ def _pairs(reader: Reader, card: Card, request: Request) -> PairsView:
     return pairs_view(ranking, answer, title=card.title, wanted=request.query_params.get("items", ""))
 
 
+def _equilibrium(reader: Reader, card: Card) -> EquilibriumView:
+    ranking = reader.ranking(card.slug, settle({}, reader.menu(card.slug)))
+    return equilibrium_view(ranking, reader.equilibria(card.slug), title=card.title)
+
+
 def _diagnostics(reader: Reader, card: Card) -> DiagnosticsView:
     return diagnostics_view(reader.diagnostics(card.slug), title=card.title)
 
@@ -133,6 +155,7 @@ def _diagnostics(reader: Reader, card: Card) -> DiagnosticsView:
 FRAMES = {
     "leaderboard": ("board.js", "_leaderboard.html", "leaderboard", ""),
     "pairs": ("pairs.js", "_pairs.html", "heatmap", "/pairs"),
+    "equilibrium": ("pairs.js", "_equilibrium.html", "mixtures", "/equilibrium"),
     "diagnostics": ("diagnostics.js", "_diagnostics.html", "checks", "/diagnostics"),
 }
 

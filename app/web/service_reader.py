@@ -12,6 +12,7 @@ from app.db.items import ItemLabel
 from app.db.unit_of_work import UnitOfWork
 from app.services import access, boards
 from app.services.diagnostics import diagnostics
+from app.services.equilibrium.read import segments
 from app.services.rankings.opened import Opener
 from app.services.rankings.pairs import pairs
 from app.services.rankings.query import ESTIMATORS, INTERVALS, RankingQuery, kinds_of
@@ -57,7 +58,8 @@ class ServiceReader:
         """Equal as long as every answer about the board is."""
         with self._work() as work:
             board = boards.find(work, slug)
-            return board.updated_at, work.snapshots.head(board.id), tuple(work.items.labels(board.id))
+            items = tuple(work.items.labels(board.id)), tuple(work.items.costs(board.id).items())
+            return board.updated_at, work.snapshots.head(board.id), items
 
     def menu(self, slug: str) -> Menu:
         """The rankings that the board's newest snapshot holds."""
@@ -91,6 +93,15 @@ class ServiceReader:
             board = boards.find(work, slug)
             snapshot_id = work.snapshots.head(board.id).snapshot_id
             return pairs(work, board, level=0.95, snapshot_id=snapshot_id)
+
+    def equilibria(self, slug: str) -> Answer:
+        """`GET …/equilibrium/segments`."""
+        with self._work() as work:
+            board = boards.find(work, slug)
+            snapshot_id = work.snapshots.head(board.id).snapshot_id
+            found = segments(work, board, work.items.costs(board.id), snapshot_id=snapshot_id)
+            answer: Answer = orjson.loads(orjson.dumps(found))
+        return answer
 
     def diagnostics(self, slug: str) -> Answer:
         """`GET …/diagnostics`."""

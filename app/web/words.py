@@ -49,6 +49,19 @@ BOARD_STATUS: Mapping[str, Notice] = MappingProxyType(
     }
 )
 
+MIXTURE_STATUS: Mapping[str, Notice] = MappingProxyType(
+    {
+        "pending": Notice("info", "No mixture yet", "It appears after the next refit."),
+        "disconnected": Notice(
+            "caution", "Some items do not play", "No chain of votes links every item. Only the linked group plays."
+        ),
+        "extrapolated": Notice(
+            "caution", "Partly extrapolated", "More than 5% of the pairs have no votes; the model speaks for them."
+        ),
+        "few_votes": Notice("caution", "Few votes", "At least one item has too few votes to lean on."),
+    }
+)
+
 ITEM_STATUS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "few_votes": ("few votes", "Too few votes for a score or an interval to lean on."),

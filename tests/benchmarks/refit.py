@@ -43,7 +43,7 @@ ROUNDS = 100
 GIGABYTE = 1 << 30
 ASSEMBLY = ("mu", "F and gradients", "clusters and sums", "layout", "unsupported shares")
 """Stages that make mu, psi and moments of fitted models."""
-BESIDE = ("restricted", "contextual", "diagnostics", "votes to flip", "policy")
+BESIDE = ("restricted", "contextual", "diagnostics", "votes to flip", "policy", "means", "router")
 """What is made besides, with all that it calls."""
 
 
@@ -119,6 +119,8 @@ _WATCHED = (
     (Contextual, "scores", "contextual"),
     (parts, "diagnose", "diagnostics"),
     (parts, "flips_of", "votes to flip"),
+    (parts, "mean_payoffs", "means"),
+    (parts, "fit_router", "router"),
     (Planner, "plan", "policy"),
     (scoring, "estimate", "clusters and sums: rankings"),
     (scores, "_unsupported", "unsupported shares"),

@@ -55,3 +55,11 @@ def pending_diagnostics() -> dict[str, Any]:
     sections = ("balance", "overlap", "support", "learner", "position")
     more = ("intransitivity", "sensitivity", "outcomes", "voters", "drift")
     return {"board": "chat", "status": "pending", **dict.fromkeys((*sections, *more, "snapshot", "computed_at"))}
+
+
+def mixture(segment: str | None, distribution: dict[str, float] | None) -> dict[str, Any]:
+    """One row of `GET …/equilibrium/segments`."""
+    if distribution is None:
+        return {"segment": segment, "status": "pending", "votes": 0, "distribution": None, "exploitability": None}
+    known = {"distribution": distribution, "exploitability": 0.021}
+    return {"segment": segment, "status": "ok", "votes": 1234, **known}

@@ -9,7 +9,7 @@ from fastapi import HTTPException
 
 from app.web.choices import Menu
 from app.web.reader import Answer, Card
-from tests.web.answers import MENU, pending_diagnostics, ranking, standing, unknown
+from tests.web.answers import MENU, mixture, pending_diagnostics, ranking, standing, unknown
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">\"'><script>document.title='owned'</script>"
 PUBLIC = Card("chat", "Chat assistants", public=True)
@@ -80,6 +80,16 @@ class FakeReader:
 
     def diagnostics(self, slug: str) -> Answer:
         return self._checks | {"board": slug}
+
+    def equilibria(self, slug: str) -> Answer:
+        rows = [row["item"] for row in self._answer["rankings"]]
+        whole = dict(zip(rows, (0.5, 0.3, 0.2), strict=False)) if rows else None
+        english = dict(zip(rows, (0.0, 0.0, 1.0), strict=False))
+        overall = mixture(None, whole)
+        found = [mixture("lang:en", english) | {"distance": 0.8}, mixture("lang:fr", None) | {"distance": None}]
+        settings = {"lambda": 0.05, "regulariser": "l2"}
+        head = {"board": slug, "status": overall["status"], "snapshot": "s1", "computed_at": "2026-11-30T12:00:00Z"}
+        return {**head, "settings": settings, "items": rows, "overall": overall, "segments": found if rows else []}
 
     def pairs(self, slug: str) -> Answer:  # noqa: ARG002
         counts = {"first_left": {"left": 30, "right": 10, "both_bad": 2}, "second_left": {"left": 12}}

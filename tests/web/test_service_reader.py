@@ -111,3 +111,18 @@ def test_a_private_board_opens_with_its_key_alone(client: TestClient, admin: dic
     assert "Board secret" not in client.get(f"/boards/{slug}").text
     listed = client.get("/boards").text
     assert "Board secret" not in listed
+
+
+def test_mixtures_show_titles_and_follow_costs(client: TestClient, admin: dict[str, str], ranked: str) -> None:
+    page = client.get(f"/boards/{ranked}/equilibrium")
+    assert "Ada &lt;3" in page.text
+    assert "lang:de" in page.text
+    fragment = f"/boards/{ranked}/mixtures"
+    tag = {"If-None-Match": client.get(fragment).headers["ETag"]}
+    assert client.get(fragment, headers=tag).status_code == 304
+    cost = {"title": "Ada <3", "organisation": "Lab", "cost": 5.0}
+    assert client.put(f"/v1/boards/{ranked}/items/ada", json=cost, headers=admin).status_code == 200
+    dear = client.get(fragment, headers=tag)
+    assert dear.status_code == 200
+    assert "Ada &lt;3" not in dear.text
+    assert client.get("/boards/nowhere/equilibrium").status_code == 404

@@ -30,7 +30,7 @@ MOST_ROWS = 10_000
 MOST_CONTEXTS = 2_000
 SHARES = 40_000
 """Contexts × items that a policy is fitted to."""
-ROWS_A_TREE, LEAST_TREES, MOST_TREES = 7, 100, 1_600
+ROWS_A_TREE, LEAST_TREES, MOST_TREES = 10, 100, 1_200
 """Trees of a policy, by the board's rows: their time grows as that of the whole refit."""
 LEAST_ROUNDS, MOST_RATE = 10, 0.3
 
