@@ -209,7 +209,8 @@ class Diagnostics(BaseModel):
     """What a board's rankings rest on. Sections are null before the first snapshot.
 
     `judges` are features of the outcome model; those `left_out` have no judgement that bears on the board, or no room.
-    `propensity_model` is null unless propensities are learned.
+    `propensity_model` is null unless propensities are learned. `rankings` are the votes on menus that count;
+    `rankings_left_out` those that no score uses, because every propensity of the board is logged.
     """
 
     board: str
@@ -220,6 +221,8 @@ class Diagnostics(BaseModel):
     votes_through: datetime | None
     votes: int
     rows: int
+    rankings: int
+    rankings_left_out: int
     judges: list[JudgeHeard]
     judges_left_out: list[JudgeHeard]
     propensity_model: PropensityModel | None

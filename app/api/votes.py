@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import orjson
@@ -18,6 +19,7 @@ from app.api.routing import api_router, is_json
 from app.api.vote_door import Sender
 from app.db.votes import VoteView as StoredVote
 from app.domain.boards import Board
+from app.domain.menus import Kind
 from app.domain.votes import Result
 from app.services import votes
 
@@ -35,14 +37,17 @@ class VoteContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteView:
-    """A stored vote; `voter` is shown to holders of a key only."""
+    """A stored vote, of an ordered pair or of a menu; `voter` is shown to holders of a key only."""
 
     id: UUID
     context: VoteContext | None
     offer: str | None
-    left: str
-    right: str
-    outcome: str
+    left: str | None
+    right: str | None
+    outcome: str | None
+    kind: Literal["pair"] | Kind
+    menu: Sequence[str] | None
+    ranking: Sequence[Sequence[str]] | None
     voter: str | None
     voter_type: str
     propensity: float | None
@@ -123,7 +128,10 @@ def _view(board: Board, vote: StoredVote, *, named: bool) -> VoteView:
         offer=vote.offer,
         left=vote.left,
         right=vote.right,
-        outcome=board.config.categories[vote.outcome].name,
+        outcome=None if vote.outcome is None else board.config.categories[vote.outcome].name,
+        kind="pair" if vote.ranking is None else vote.ranking.kind,
+        menu=None if vote.ranking is None else vote.ranking.menu,
+        ranking=None if vote.ranking is None else vote.ranking.tiers,
         voter=vote.voter if named else None,
         voter_type=vote.voter_type,
         propensity=vote.propensity,

@@ -10,17 +10,20 @@ from uuid import UUID
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from app.db.menus import rankings
 from app.db.models import Board
+from app.domain.menus import Ranking
 
 AT_ONCE = 5_000
 VOTERS = "SELECT id, client_id::text, voter FROM votes WHERE id = ANY(:ids)"
 
 VOTES = text("""
 SELECT votes.id, votes.client_id, contexts.external_id, contexts.features, contexts.text, offers.external_id,
-       lefts.name, rights.name, votes.outcome, votes.voter, votes.voter_type, votes.propensity, votes.created_at
+       lefts.name, rights.name, votes.outcome, votes.voter, votes.voter_type, votes.propensity, votes.created_at,
+       votes.kind, votes.ballot
 FROM votes
-JOIN items AS lefts ON lefts.id = votes.left_id
-JOIN items AS rights ON rights.id = votes.right_id
+LEFT JOIN items AS lefts ON lefts.id = votes.left_id
+LEFT JOIN items AS rights ON rights.id = votes.right_id
 LEFT JOIN contexts ON contexts.id = votes.context_id
 LEFT JOIN offers ON offers.id = votes.offer_id
 WHERE votes.board_id = :board
@@ -44,13 +47,14 @@ class ExportedVote(NamedTuple):
     features: dict[str, Any] | None
     text: str | None
     offer: str | None
-    left: str
-    right: str
-    outcome: int
+    left: str | None
+    right: str | None
+    outcome: int | None
     voter: str | None
     voter_type: str
     propensity: float | None
     created_at: datetime
+    ranking: Ranking | None
 
 
 class ExportRepository:
@@ -72,4 +76,5 @@ class ExportRepository:
         """Every vote in the order in which they came in, some thousand at a time."""
         rows = self._session.execute(VOTES, {"board": board_id}, execution_options={"yield_per": AT_ONCE})
         for part in rows.partitions():
-            yield [ExportedVote(*row) for row in part]
+            said = rankings(self._session, (row[-2:] for row in part))
+            yield [ExportedVote._make((*row[:-2], ranking)) for row, ranking in zip(part, said, strict=True)]

@@ -19,6 +19,7 @@ from app.stats.types import Floats, Ints
 ROWS_AT_ONCE = 50_000
 NO_END = 2**63 - 1
 CONTEXTS_AT_ONCE = 20_000
+RANKINGS_AT_ONCE = 20_000
 
 HASH = "('x' || left(md5({0}), 16))::bit(64)::bigint"
 """64 bits of a text's content: the same on every server and in every order of arrival."""
@@ -108,12 +109,14 @@ hits AS (
         AND coalesce(external_id = filter ->> 'context', filter ->> 'context' IS NULL)
         AND coalesce(votes.created_at >= (filter ->> 'created_from')::timestamptz, TRUE)
         AND coalesce(votes.created_at < (filter ->> 'created_to')::timestamptz, TRUE)
-        AND coalesce(config -> 'outcomes' -> outcome::int ->> 'name' = filter ->> 'outcome', TRUE)
+        AND (filter ->> 'outcome' IS NULL OR coalesce(
+            config -> 'outcomes' -> outcome::int ->> 'name' = filter ->> 'outcome', FALSE
+        ))
         AND (
             filter ->> 'item' IS NULL OR EXISTS (
                 SELECT FROM item_names
                 WHERE item_names.board_id = rules.board_id AND item_names.name = filter ->> 'item'
-                AND item_id IN (left_id, right_id)
+                AND (item_id IN (left_id, right_id) OR item_id = ANY(menu))
             )
         )
 )
@@ -138,6 +141,16 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
 
 CONTEXT_NAMES = "SELECT id, external_id FROM contexts WHERE id = ANY(:ids)"
 VOTE_NAMES = "SELECT id, client_id::text FROM votes WHERE id = ANY(:ids)"
+
+RANKINGS = f"""
+SELECT id, coalesce(context_id, 0), coalesce(offer_id, 0), coalesce({HASH.format("voter")}, 0),
+       coalesce(propensity, 'NaN'), {MICROSECONDS.format("created_at")}, ballot::text
+FROM votes WHERE board_id = :board AND menu IS NOT NULL AND id <= :watermark ORDER BY id
+"""
+RANKED_BETWEEN = """
+SELECT coalesce(context_id, 0) FROM votes
+WHERE board_id = :board AND menu IS NOT NULL AND id > :after AND id <= :watermark
+"""
 
 MARKS = """
 SELECT (SELECT max(id) FROM votes WHERE board_id = :board), (SELECT max(id) FROM offers WHERE board_id = :board),
@@ -177,6 +190,18 @@ class ContextRow(NamedTuple):
     created: int
     features: str
     text: str | None
+
+
+class RankingRow(NamedTuple):
+    """A vote on a menu as a refit reads it: 0 for no context, offer or voter, `created` in µs of 2000."""
+
+    id: int
+    context: int
+    offer: int
+    voter: int
+    propensity: float
+    created: int
+    ballot: str
 
 
 class ItemRow(NamedTuple):
@@ -229,6 +254,17 @@ class GatherRepository:
     def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""
         return self._columns(Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark, after=after)
+
+    def rankings(self, board_id: int, watermark: int) -> Iterator[RankingRow]:
+        """The board's votes on menus up to a number."""
+        query = text(RANKINGS).execution_options(yield_per=RANKINGS_AT_ONCE)
+        rows = self._session.execute(query, {"board": board_id, "watermark": watermark})
+        return map(RankingRow._make, rows)
+
+    def ranked_between(self, board_id: int, after: int, watermark: int) -> Ints:
+        """The context of each vote on a menu between two numbers, 0 for none."""
+        values = {"board": board_id, "after": after, "watermark": watermark}
+        return np.fromiter(self._session.scalars(text(RANKED_BETWEEN), values), dtype=np.int64)
 
     def votes_of_contexts(self, board_id: int, contexts: Ints, watermark: int) -> Columns:
         """The pair votes on these contexts up to a number."""

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, Index, SmallInteger, UniqueConstraint, func, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import BigInteger, ForeignKey, Index, SmallInteger, UniqueConstraint, func, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.schema import Base, Dated, Numbered, OnBoard
@@ -149,6 +149,9 @@ class Vote(Numbered, OnBoard, Base):
 
     `context_id` null: a context of its own. `offer_id` null: the context's one implicit offer, or on battle boards the
     vote's own. `client_id` is the public id, `digest` the hash of what was sent, `revision` counts re-votes.
+
+    `kind` is `pair`, or `partial` or `winner` of a vote on a menu: `ballot` then holds `menu` and `tiers` of item ids
+    as they were sent, and `menu` the same ids sorted, in place of the sides and the outcome.
     """
 
     __tablename__ = "votes"
@@ -167,6 +170,7 @@ class Vote(Numbered, OnBoard, Base):
     revision: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     kind: Mapped[str]
     ballot: Mapped[dict[str, Any] | None]
+    menu: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
     created_at: Mapped[datetime]
     received_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
@@ -178,6 +182,13 @@ class Vote(Numbered, OnBoard, Base):
             unique=True,
             postgresql_where=text("voter IS NOT NULL AND context_id IS NOT NULL"),
         ),
+        Index(
+            "uq_votes_menu_slot",
+            *("board_id", "context_id", "menu", "voter", "revision"),
+            unique=True,
+            postgresql_where=text("menu IS NOT NULL AND voter IS NOT NULL AND context_id IS NOT NULL"),
+        ),
+        Index("ix_votes_menus", "board_id", "id", postgresql_where=text("menu IS NOT NULL")),
         Index(None, "board_id", "id"),
         Index(None, "board_id", "voter", "received_at", postgresql_where=text("voter IS NOT NULL")),
         # Votes with a voter are found by `uq_votes_slot`.

@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import CursorResult, Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
-from app.db.arrays import hashes, moments, plain, texts, uuids
+from app.db import menus
+from app.db.arrays import document, hashes, moments, plain, texts, uuids
 from app.db.boards import CHANGED
 from app.db.contexts import FIND
 from app.db.items import RESOLVE, ItemRef
@@ -18,6 +19,7 @@ from app.db.locks import ALONE, SHARED, Lock, hold, share
 from app.db.models import Context, Item, Offer, Vote
 from app.db.together import Statement, together
 from app.domain.contexts import Known
+from app.domain.menus import Ranking
 from app.domain.votes import Head, Row, Slot
 
 COLUMNS = {
@@ -67,28 +69,33 @@ CROSS JOIN LATERAL (
 
 
 class VoteView(NamedTuple):
-    """A vote with its names."""
+    """A vote with its names: a ranking in place of sides and outcome where it is on a menu."""
 
     client_id: UUID
     context: str | None
     offer: str | None
-    left: str
-    right: str
-    outcome: int
+    left: str | None
+    right: str | None
+    outcome: int | None
     voter: str | None
     voter_type: str
     propensity: float | None
     created_at: datetime
     received_at: datetime
+    ranking: Ranking | None = None
 
 
 class Named(NamedTuple):
-    """What votes name: items, votes by their ids, contexts, and slots as (context, left, right, voter)."""
+    """What votes name: items, votes by their ids, contexts, and slots.
+
+    Slots are (context, left, right, voter), those of `menus` (context, menu, voter).
+    """
 
     items: Collection[str]
     votes: Collection[UUID]
     contexts: Collection[str]
     slots: Collection[tuple[str, str, str, str]]
+    menus: Collection[tuple[str, Sequence[str], str]]
 
 
 class Found(NamedTuple):
@@ -148,6 +155,8 @@ class VoteRepository:
         if named.slots:
             columns = zip(("contexts", "lefts", "rights", "voters"), zip(*named.slots, strict=True), strict=True)
             asked.append((HEADS, {name: texts(column) for name, column in columns} | board))
+        if named.menus:
+            asked.append((menus.HEADS, {"slots": document([*named.menus]), **board}))
         rows = together(self._session, asked)
         changed, items, votes, contexts, *heads = rows[locks:]
         return Found(
@@ -156,11 +165,17 @@ class VoteRepository:
             items={row[0]: ItemRef(row[1], row[2]) for row in items},
             digests={row[0]: row[1] for row in votes},
             contexts={row[0]: Known(*row[1:]) for row in contexts},
-            heads={(row[0], row[1], row[2], row[3]): Head(row[4], row[5]) for found in heads for row in found},
+            heads={_slot(row): Head(*row[-2:]) for found in heads for row in found},
         )
 
     def insert(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
         """Insert what does not collide with a stored vote; how many that were."""
+        rankings = [row for row in rows if row.ranking is not None]
+        pairs = [row for row in rows if row.ranking is None] if rankings else rows
+        stored = menus.insert(self._session, board_id, rankings, now=now) if rankings else 0
+        return stored + (self._insert_pairs(board_id, pairs, now=now) if pairs else 0)
+
+    def _insert_pairs(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
         ballots = [row.ballot for row in rows]
         values = {
             "client_id": uuids([row.client_id for row in rows]),
@@ -184,12 +199,25 @@ class VoteRepository:
     def views(self, board_id: int, client_ids: Iterable[UUID]) -> dict[UUID, VoteView]:
         """Those of the votes that are stored, by their public ids."""
         rows = self._session.execute(_views(board_id).where(Vote.client_id == func.any(list(client_ids))))
-        return {row[1]: VoteView._make(row[1:]) for row in rows}
+        return {view.client_id: view for _, view in self._named(rows)}
 
     def page(self, board_id: int, *, after: int, limit: int) -> list[tuple[int, VoteView]]:
         """The votes after a number, with their numbers, in the order in which they came in."""
         query = _views(board_id).where(Vote.id > after).order_by(Vote.id).limit(limit)
-        return [(row[0], VoteView._make(row[1:])) for row in self._session.execute(query)]
+        return self._named(self._session.execute(query))
+
+    def _named(self, rows: Iterable[Any]) -> list[tuple[int, VoteView]]:
+        """Votes with their numbers, rankings by the names of their items."""
+        found = list(rows)
+        rankings = menus.rankings(self._session, (row[-2:] for row in found))
+        return [(row[0], VoteView._make((*row[1:-2], ranking))) for row, ranking in zip(found, rankings, strict=True)]
+
+
+def _slot(row: tuple[Any, ...]) -> Slot:
+    """Of a row that begins with it: three columns of a ranking's, four of a pair's."""
+    if len(row) == 5:
+        return row[0], tuple(row[1]), row[2]
+    return row[0], row[1], row[2], row[3]
 
 
 def _views(board_id: int) -> Select[*tuple[Any, ...]]:
@@ -198,9 +226,10 @@ def _views(board_id: int) -> Select[*tuple[Any, ...]]:
         select(
             *(Vote.id, Vote.client_id, Context.external_id, Offer.external_id, left.name, right.name, Vote.outcome),
             *(Vote.voter, Vote.voter_type, Vote.propensity, Vote.created_at, Vote.received_at),
+            *(Vote.kind, Vote.ballot),
         )
-        .join(left, left.id == Vote.left_id)
-        .join(right, right.id == Vote.right_id)
+        .outerjoin(left, left.id == Vote.left_id)
+        .outerjoin(right, right.id == Vote.right_id)
         .outerjoin(Context, Context.id == Vote.context_id)
         .outerjoin(Offer, Offer.id == Vote.offer_id)
         .where(Vote.board_id == board_id)

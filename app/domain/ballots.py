@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import orjson
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
+from app.domain import menus
 from app.domain.boards import BoardConfig
 from app.domain.errors import DomainError, Invalid
 from app.domain.features import FeatureReader
 from app.domain.fields import Moment, Name, Propensity
+from app.domain.menus import LARGEST, Ranking, verdicts_of
 
 VoterType = Literal["human", "llm"]
+Menu = Annotated[list[Name], Field(max_length=LARGEST)]
 DIGEST_BYTES = 16
 
 
@@ -32,7 +35,11 @@ class ContextRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """A vote as it is sent: `left` was shown first, `propensity` is the chance of this ordered pair."""
+    """A vote as it is sent: on an ordered pair, `left` shown first, or on a `menu` of items, ranked best first.
+
+    `propensity` is the chance of this ordered pair, or of this menu. Items of the menu that a ranking leaves out are
+    below the listed ones; `kind` is `partial`, or `winner` where one item was picked.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -42,8 +49,8 @@ class Ballot:
     offer: Name | None = None
     left: Name | None = None
     right: Name | None = None
-    menu: list[Any] | None = None
-    ranking: list[Any] | None = None
+    menu: Menu | None = None
+    ranking: Annotated[list[Menu], Field(max_length=LARGEST)] | None = None
     kind: Name | None = None
     outcome: Name | None = None
     voter: Name | None = None
@@ -61,13 +68,19 @@ class BallotReader:
     def __init__(self, config: BoardConfig) -> None:
         self._outcomes = {category.name: index for index, category in enumerate(config.categories)}
         self._features = FeatureReader(config.features)
+        self._ranks = verdicts_of(config.categories) is not None
         self._battle = config.unit == "battle"
         self._logged = config.propensity == "logged"
 
-    def read(self, ballot: Ballot) -> tuple[int, Mapping[str, Any] | None]:
-        """The outcome's number and the context's canonical features (None where nothing was said of them)."""
-        if ballot.menu is not None or ballot.ranking is not None:
-            raise _not_a_pair(ballot)
+    def read(self, ballot: Ballot) -> tuple[int | None, Mapping[str, Any] | None]:
+        """The outcome's number, None of a ranking; the context's canonical features, None where nothing was said."""
+        number = self._read_pair(ballot) if ballot.menu is None and ballot.ranking is None else None
+        if number is None:
+            self._check_ranking(ballot)
+        self._check_draw(ballot)
+        return number, self._read_features(ballot.context)
+
+    def _read_pair(self, ballot: Ballot) -> int:
         left, right, outcome = ballot.left, ballot.right, ballot.outcome
         if left is None or right is None or outcome is None:
             raise _incomplete(ballot)
@@ -81,8 +94,16 @@ class BallotReader:
         if number is None:
             detail, known = f"the board has no outcome {outcome!r}", list(self._outcomes)
             raise Invalid("unknown-outcome", detail, path="outcome", expected=known, got=outcome)
-        self._check_draw(ballot)
-        return number, self._read_features(ballot.context)
+        return number
+
+    def _check_ranking(self, ballot: Ballot) -> None:
+        for path in ("left", "right", "outcome"):
+            got = getattr(ballot, path)
+            if got is not None:
+                raise Invalid("pair-and-menu", f"a vote on a menu has no {path}", path=path, got=got)
+        menus.check(ballot.menu, ballot.ranking, ballot.kind)
+        if not self._ranks:
+            raise menus.not_one_sided()
 
     def _check_draw(self, ballot: Ballot) -> None:
         if ballot.propensity is None and self._logged:
@@ -103,22 +124,21 @@ class BallotReader:
             raise error.under("context") from None
 
 
-def digest(ballot: Ballot, left: str, right: str, features: Mapping[str, Any] | None) -> bytes:
+def digest(ballot: Ballot, about: tuple[str, str] | Ranking, features: Mapping[str, Any] | None) -> bytes:
     """A hash of all that a ballot says, the same for any spelling of the same content.
 
     Parameters
     ----------
-    left, right : the items' own names, whichever alias the ballot used.
+    about : left and right, or the ranking, with the items' own names, whichever alias the ballot used.
     features : canonical.
     """
+    said = about.content if isinstance(about, Ranking) else (*about, ballot.outcome)
     context, created = ballot.context, ballot.created_at
     content = (
         None if context is None else context.id,
         features,
         ballot.offer,
-        left,
-        right,
-        ballot.outcome,
+        *said,
         ballot.voter,
         ballot.voter_type,
         ballot.propensity,
@@ -136,6 +156,9 @@ def answering(ballot: Ballot, draw: Mapping[str, Any], annotator: str | None) ->
     annotator : who it was handed to: the voter of a ballot that names none.
     """
     context = None if ballot.context is None else ballot.context.id
+    for path in ("menu", "ranking"):
+        if getattr(ballot, path) is not None:
+            raise contradicts(path, getattr(ballot, path))
     sent = {"context": context, "left": ballot.left, "right": ballot.right, "propensity": ballot.propensity}
     for path, value in sent.items():
         if value is not None and value != draw[path]:
@@ -154,12 +177,6 @@ def contradicts(path: str, got: Any, expected: Any = None) -> DomainError:
     """An assignment settles what a vote is about."""
     detail = f"{path} is settled by the assignment"
     return Invalid("contradicts-assignment", detail, path=path, expected=expected, got=got)
-
-
-def _not_a_pair(ballot: Ballot) -> DomainError:
-    path = "menu" if ballot.menu is not None else "ranking"
-    detail = "this board takes votes on ordered pairs, not rankings over menus"
-    return Invalid("pairs-only", detail, path=path, expected="left, right and outcome", got=getattr(ballot, path))
 
 
 def _incomplete(ballot: Ballot) -> DomainError:

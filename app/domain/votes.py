@@ -12,10 +12,11 @@ from uuid import UUID
 from app.domain.acquire import not_open
 from app.domain.ballots import Ballot
 from app.domain.errors import Conflict, DomainError, limited
+from app.domain.menus import Ranking
 
 Status = Literal["created", "duplicate", "rejected"]
-Slot = tuple[int, int, int, str]
-"""Context, left, right, voter: what one voter answers once."""
+Slot = tuple[int, int, int, str] | tuple[int, tuple[int, ...], str]
+"""Context, left, right, voter, or context, menu, voter: what one voter answers once."""
 
 
 class Result(NamedTuple):
@@ -50,7 +51,10 @@ class Lease(Protocol):
 
 
 class Row:
-    """A vote on its way in: the ballot, what its names stand for, and its result once settled."""
+    """A vote on its way in: the ballot, what its names stand for, and its result once settled.
+
+    One on a menu has a `ranking` and `item_ids` by the items' own names, 0 of new ones, in place of sides and outcome.
+    """
 
     __slots__ = (
         "assignment_id",
@@ -59,10 +63,12 @@ class Row:
         "context_id",
         "digest",
         "features",
+        "item_ids",
         "left",
         "left_id",
         "offer_id",
         "outcome",
+        "ranking",
         "result",
         "revision",
         "right",
@@ -71,12 +77,14 @@ class Row:
         "twin",
     )
 
-    def __init__(self, ballot: Ballot, outcome: int, features: Mapping[str, Any] | None) -> None:
+    def __init__(self, ballot: Ballot, outcome: int | None, features: Mapping[str, Any] | None) -> None:
         self.ballot = ballot
         self.outcome = outcome
         self.features = features
         self.left = self.right = ""
         self.left_id = self.right_id = 0
+        self.ranking: Ranking | None = None
+        self.item_ids: dict[str, int] = {}
         self.context_id: int | None = None
         self.offer_id: int | None = None
         self.assignment_id: UUID | None = None
@@ -92,7 +100,14 @@ class Row:
         """What the voter may answer once; None where the voter or the context has no name."""
         if self.context_id is None or self.ballot.voter is None:
             return None
+        if self.ranking is not None:
+            return self.context_id, self.menu, self.ballot.voter
         return self.context_id, self.left_id, self.right_id, self.ballot.voter
+
+    @property
+    def menu(self) -> tuple[int, ...]:
+        """Numbers of the menu's items, sorted; of a pair nothing."""
+        return tuple(sorted(self.item_ids.values())) if self.item_ids else ()
 
     @property
     def error(self) -> DomainError | None:
@@ -190,7 +205,8 @@ def settle_slots(rows: Iterable[Row], heads: Mapping[Slot, Head], *, revotes: bo
         slot = row.slot
         head = None if slot is None else newest.get(slot)
         if head is not None and not revotes:
-            detail = "this voter has voted on this context and ordered pair"
+            about = "ordered pair" if row.ranking is None else "menu"
+            detail = f"this voter has voted on this context and {about}"
             row.refuse(Conflict("second-vote", detail, path="voter", got=row.ballot.voter))
             continue
         if head is not None:
@@ -201,9 +217,10 @@ def settle_slots(rows: Iterable[Row], heads: Mapping[Slot, Head], *, revotes: bo
     return rest
 
 
-def order(row: Row) -> tuple[int, int, int, str, int, int]:
+def order(row: Row) -> tuple[bool, int, int, int, tuple[int, ...], str, int, int]:
     """The order in which every writer inserts, so that two of them never wait for each other; re-votes come later."""
-    return row.context_id or 0, row.left_id, row.right_id, row.ballot.voter or "", row.revision, row.client_id.int
+    where = (row.ranking is not None, row.context_id or 0, row.left_id, row.right_id, row.menu)
+    return *where, row.ballot.voter or "", row.revision, row.client_id.int
 
 
 def outcome_of(row: Row) -> Result:

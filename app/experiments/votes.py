@@ -69,7 +69,7 @@ def read_votes(path: Path, request: plan.Request) -> Read:
 def _sampled(rows: Sequence[VoteRow], outcomes: list[str], made: plan.Plan) -> Read:
     items, pair = np.unique([name for row in rows for name in (row.left, row.right)], return_inverse=True)
     left, right = pair.reshape(-1, 2).T.astype(np.int64)
-    outcome = np.array([outcomes.index(row.outcome) for row in rows], dtype=np.int64)
+    outcome = np.array([outcomes.index(str(row.outcome)) for row in rows], dtype=np.int64)
     names, context = np.unique([row.context or "" for row in rows], return_inverse=True)
     voters, voter = np.unique([row.voter or "" for row in rows], return_inverse=True)
     columns = names[context], items[left], items[right], voters[voter], outcome

@@ -137,6 +137,34 @@ def flag(value: Any, field: str) -> bool | None:
 
 def vector(value: Any, field: str) -> list[float] | None:
     """A list of finite numbers, or its JSON text."""
+    values = _listed(value, field, "a list of numbers")
+    if values is None:
+        return None
+    parsed = [number(part, field) for part in values]
+    if any(part is None for part in parsed):
+        raise BadRow(f"{field}: expected a list of numbers, got one with gaps")
+    return [part for part in parsed if part is not None]
+
+
+def names(value: Any, field: str) -> list[str] | None:
+    """A list of names, or its JSON text."""
+    values = _listed(value, field, "a list of names")
+    if values is None:
+        return None
+    found = [text(each, field) for each in values]
+    if None in found:
+        raise BadRow(f"{field}: expected a list of names, got one with gaps")
+    return [name for name in found if name is not None]
+
+
+def tiers(value: Any, field: str) -> list[list[str]] | None:
+    """Lists of names, or their JSON text."""
+    values = _listed(value, field, "lists of names")
+    return None if values is None else [names(tier, field) or [] for tier in values]
+
+
+def _listed(value: Any, field: str, what: str) -> list[Any] | None:
+    """A list, or its JSON text; nothing where the cell is empty."""
     try:
         values = orjson.loads(value) if isinstance(value, str) and value else value
     except orjson.JSONDecodeError:
@@ -144,11 +172,8 @@ def vector(value: Any, field: str) -> list[float] | None:
     if values is None or values == "":
         return None
     if not isinstance(values, list | tuple):
-        raise BadRow(f"{field}: expected a list of numbers, got {shown(value)}")
-    parsed = [number(part, field) for part in values]
-    if any(part is None for part in parsed):
-        raise BadRow(f"{field}: expected a list of numbers, got one with gaps")
-    return [part for part in parsed if part is not None]
+        raise BadRow(f"{field}: expected {what}, got {shown(value)}")
+    return list(values)
 
 
 def _words(longest: int) -> Callable[[Any, str], str | None]:

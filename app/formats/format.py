@@ -19,7 +19,7 @@ SPELLINGS: Mapping[str, str] = MappingProxyType(
 
 SINGLE_FIELDS = (
     *("id", "context", "offer", "left", "right", "outcome", "voter", "voter_type", "propensity", "created_at"),
-    *("count", "judge", "anonymous", "excluded"),
+    *("count", "judge", "anonymous", "excluded", "kind", "menu", "ranking"),
 )
 FEATURE, COUNT, PROBABILITY = "feature.", "count.", "probability."
 FIELDS_HELP = f"{', '.join(SINGLE_FIELDS)}, feature.NAME, count.OUTCOME, probability.OUTCOME"

@@ -46,7 +46,8 @@ class Identities:
             yield self._hashed(b"id:%b:%d" % (own.bytes, number))
 
     def _by_content(self, row: VoteRow) -> Iterator[UUID]:
-        own = self._hashed(b"row:" + orjson.dumps(row[:ID_AND_TIMES], option=orjson.OPT_SORT_KEYS))
+        said = row[:ID_AND_TIMES] if row.menu is None else (*row[:ID_AND_TIMES], row.kind, row.menu, row.ranking)
+        own = self._hashed(b"row:" + orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
         key = int.from_bytes(own.bytes[:8])
         before = self._seen.get(key, 0)
         self._seen[key] = before + row.times

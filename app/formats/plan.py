@@ -166,6 +166,8 @@ def _check_fields(plan: Plan) -> None:
     """Refuse a mapping that no vote (or judgement) could be made of."""
     named = plan.cells.keys()
     verdict = "outcome" in named or any(name.startswith((COUNT, PROBABILITY)) for name in named)
+    if plan.kind == "votes" and {"menu", "ranking"} <= named:
+        return
     needed = ["left", "right", *(["judge", "context"] if plan.kind == "judgements" else [])]
     missing = [name for name in needed if name not in named] + ([] if verdict else ["outcome"])
     if missing:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from app.domain.ballots import VoterType
 from app.domain.features import FeatureKind
-from app.formats.cells import chance, choice, count, feature, flag, moment, share, shown, text, written
+from app.formats.cells import chance, choice, count, feature, flag, moment, names, share, shown, text, tiers, written
 from app.formats.columns import Cell, optional
 from app.formats.format import COUNT, FEATURE, PROBABILITY, SPELLINGS
 from app.formats.plan import Plan
@@ -36,6 +36,10 @@ PARSERS: dict[str, Parser] = {
     "created_at": moment,
     "count": count,
 }
+SIDES = ("left", "right")
+REST = tuple(name for name in PARSERS if name not in SIDES)
+RANKED: dict[str, Parser] = {"kind": text, "menu": names, "ranking": tiers}
+"""Of rows whose menu is not empty, in place of the sides."""
 
 
 class Reader:
@@ -51,6 +55,7 @@ class Reader:
     def __init__(self, plan: Plan, *, outcomes: Sequence[str], kinds: Mapping[str, FeatureKind]) -> None:
         self._kind = plan.kind
         self._fields = [(name, plan.cells[name], PARSERS[name]) for name in PARSERS if name in plan.cells]
+        self._ranked = [(name, plan.cells[name], RANKED[name]) for name in RANKED if name in plan.cells]
         self._cells = plan.cells
         self._features = [
             (name, plan.cells[FEATURE + name], kind) for name, kind in kinds.items() if FEATURE + name in plan.cells
@@ -80,19 +85,30 @@ class Reader:
         return self._votes(record) if kind == "votes" else [self._judgement(record)]
 
     def _votes(self, record: Record) -> list[Row]:
-        values = {name: parse(read(record), name) for name, read, parse in self._fields}
-        if values["left"] == values["right"]:
-            raise BadRow(f"left and right are both {shown(values['left'])}")
+        ranked = {name: parse(read(record), name) for name, read, parse in self._ranked}
+        sides = () if ranked.get("menu") else SIDES
+        values = {name: parse(read(record), name) for name, read, parse in self._fields if name in (*REST, *sides)}
+        if sides:
+            self._check_sides(values)
         if self._features:
             values["features"] = self._feature_values(record)
         if "anonymous" in self._cells and flag(self._cells["anonymous"](record), "anonymous") is False:
             values["excluded"] = NOT_ANONYMOUS
         if "count" in values:
             values["times"] = values.pop("count")
-        if self._counts:
+        if self._counts and sides:
             return self._counted(record, values)
-        row = VoteRow(outcome=self._outcome(record, self._spelt), **values)
+        if sides:
+            row = VoteRow(outcome=self._outcome(record, self._spelt), **values)
+        else:
+            row = VoteRow(left=None, right=None, outcome=None, **values, **ranked)
         return [row] if row.times else []
+
+    def _check_sides(self, values: Mapping[str, Any]) -> None:
+        if any(side not in values for side in SIDES):
+            raise BadRow("menu is empty")
+        if values["left"] == values["right"]:
+            raise BadRow(f"left and right are both {shown(values['left'])}")
 
     def _counted(self, record: Record, values: dict[str, Any]) -> list[Row]:
         """One row for each outcome that a column counts."""

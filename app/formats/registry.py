@@ -68,10 +68,12 @@ MTBENCH = Format(
 )
 """MT-Bench: human rows are votes, the others judgements, where a verdict that flips with the order is a tie."""
 
+MORE = ("context", "offer", "voter", "voter_type", "propensity", "excluded", "kind", "menu", "ranking")
+
 ORTHORANK = Format(
     name="orthorank",
     fields={"id": "id", "left": "left", "right": "right", "outcome": "outcome", "created_at": "created_at"},
-    optional={name: name for name in ("context", "offer", "voter", "voter_type", "propensity", "excluded")},
+    optional={name: name for name in MORE},
     every_feature=True,
 )
 """What `export` writes."""

@@ -29,11 +29,11 @@ class Located(NamedTuple):
 
 
 class VoteRow(NamedTuple):
-    """One label of an ordered pair, `times` over."""
+    """One label, `times` over: of an ordered pair, or of a menu, which has a ranking in place of sides and outcome."""
 
-    left: str
-    right: str
-    outcome: str
+    left: str | None
+    right: str | None
+    outcome: str | None
     context: str | None = None
     features: dict[str, Any] | None = None
     offer: str | None = None
@@ -44,6 +44,9 @@ class VoteRow(NamedTuple):
     excluded: str | None = None
     id: str | None = None
     times: int = 1
+    kind: str | None = None
+    menu: list[str] | None = None
+    ranking: list[list[str]] | None = None
 
 
 class JudgementRow(NamedTuple):

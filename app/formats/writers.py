@@ -21,7 +21,7 @@ MEDIA_TYPES: dict[Container, str] = {
 }
 JSON = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
-ColumnKind = Literal["text", "number", "numbers", "moment"]
+ColumnKind = Literal["text", "number", "numbers", "names", "tiers", "moment"]
 Blocks = Iterable[Sequence[Sequence[Any]]]
 """Rows in blocks, each row with one value for each column."""
 
@@ -29,6 +29,8 @@ ARROW: dict[ColumnKind, pa.DataType] = {
     "text": pa.string(),
     "number": pa.float64(),
     "numbers": pa.list_(pa.float64()),
+    "names": pa.list_(pa.string()),
+    "tiers": pa.list_(pa.list_(pa.string())),
     "moment": pa.timestamp("us", tz="UTC"),
 }
 

@@ -61,8 +61,10 @@ def diagnostics(
 
 
 def _heard(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The judges, and what was learned of the propensities, as far as there are any."""
+    """The judges, what was learned of the propensities, and votes on menus, as far as there are any."""
     return {
+        "rankings": summary.get("rankings", 0),
+        "rankings_left_out": summary.get("rankings_left_out", 0),
         "judges": summary.get("judges", []),
         "judges_left_out": summary.get("judges_left_out", []),
         "propensity_model": summary.get("propensity_model"),

@@ -14,6 +14,7 @@ from app.db.exports import ExportedVote, ExportRepository
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.features import FeatureKind
+from app.domain.menus import Ranking
 from app.formats.writers import Column, ColumnKind, Container, write
 from app.services.refit import storage
 from app.services.refit.snapshot import SAMPLE
@@ -34,6 +35,9 @@ AFTER = [
     Column("propensity_used", "number"),
     Column("created_at", "moment"),
     Column("excluded", "text"),
+    Column("kind", "text"),
+    Column("menu", "names"),
+    Column("ranking", "tiers"),
 ]
 
 
@@ -42,6 +46,8 @@ def export_votes(uow: UnitOfWork, board: Board, container: Container, *, raw_vot
 
     `propensity` is the one that was sent; `propensity_used` the one that the newest snapshot divides by: after
     exclusions, eligibility and floors, and estimated where the board does so. `excluded` is why a vote does not count.
+    A vote on a menu has `menu` and `ranking` in place of sides and outcome, and no one propensity that is used: its
+    pairs have one each.
 
     Parameters
     ----------
@@ -70,22 +76,32 @@ class _Rows:
         """Rows in the order of the columns."""
         for votes in self._exports.votes(self._board.id):
             used = self._used.of([vote.number for vote in votes])
-            yield [self._row(vote, pi) for vote, pi in zip(votes, used, strict=True)]
+            told = [None if vote.ranking else pi for vote, pi in zip(votes, used, strict=True)]
+            yield [self._row(vote, pi) for vote, pi in zip(votes, told, strict=True)]
 
     def _row(self, vote: ExportedVote, used: float | None) -> list[Any]:
         voter = vote.voter if self._voters is None or vote.voter is None else self._voters[vote.voter]
+        outcome = None if vote.outcome is None else self._outcomes[vote.outcome]
         return [
             str(vote.client_id),
             vote.context,
             *self._feature_values(vote),
-            *(vote.offer, vote.left, vote.right, self._outcomes[vote.outcome], voter, vote.voter_type),
+            *(vote.offer, vote.left, vote.right, outcome, voter, vote.voter_type),
             *(vote.propensity, used, vote.created_at.astimezone(UTC), self._excluded.get(vote.number)),
+            *_ranked(vote.ranking),
         ]
 
     def _feature_values(self, vote: ExportedVote) -> list[Any]:
         """The declared features; a context's own text stands in for the one text feature, as it does in a refit."""
         sent: Mapping[str, Any] = vote.features or {}
         return [sent.get(name, vote.text if name == self._text else None) for name in self._features]
+
+
+def _ranked(ranking: Ranking | None) -> tuple[str, list[str] | None, list[list[str]] | None]:
+    """Kind, menu and tiers."""
+    if ranking is None:
+        return "pair", None, None
+    return ranking.kind, list(ranking.menu), [list(tier) for tier in ranking.tiers]
 
 
 class Pseudonyms(dict[str, str]):

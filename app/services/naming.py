@@ -13,30 +13,33 @@ from app.domain.ballots import Ballot, digest
 from app.domain.boards import Board
 from app.domain.contexts import Known, Wanted, contradiction
 from app.domain.errors import DomainError, Invalid
+from app.domain.menus import ranking_of
 from app.domain.votes import Row
 
 
 def named(ballots: Sequence[Ballot | DomainError]) -> Named:
     """What the votes name, whether or not they turn out to be votes."""
     items, ids, contexts, slots = set[str](), list[UUID](), set[str](), set[tuple[str, str, str, str]]()
+    menus = set[tuple[str, tuple[str, ...], str]]()
     for each in ballots:
-        if isinstance(each, DomainError) or each.left is None or each.right is None:
+        if isinstance(each, DomainError) or not _names(each, items):
             continue
-        items.update((each.left, each.right))
         if each.id is not None:
             ids.append(each.id)
         if each.context is not None:
             contexts.add(each.context.id)
-            if each.voter is not None:
+            if each.voter is not None and each.left is not None and each.right is not None:
                 slots.add((each.context.id, each.left, each.right, each.voter))
-    return Named(items, ids, contexts, slots)
+            elif each.voter is not None and each.menu is not None:
+                menus.add((each.context.id, tuple(each.menu), each.voter))
+    return Named(items, ids, contexts, slots, menus)
 
 
 def find_items(board: Board, rows: Sequence[Row], known: Mapping[str, ItemRef]) -> list[Row]:
     """The rows whose items are known, or may be created."""
     going = []
     for row in rows:
-        error = _find_both(row, known, board.config.open_items)
+        error = (_find_both if row.ballot.menu is None else _find_menu)(row, known, board.config.open_items)
         if error is None:
             going.append(row)
         else:
@@ -52,7 +55,9 @@ def create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
     Collision
         where another writer created one of them since they were looked for.
     """
-    new = {row.left for row in rows if not row.left_id} | {row.right for row in rows if not row.right_id}
+    pairs = [row for row in rows if row.ranking is None]
+    new = {row.left for row in pairs if not row.left_id} | {row.right for row in pairs if not row.right_id}
+    new |= {name for row in rows for name, number in row.item_ids.items() if not number}
     if not new:
         return False
     uow.items.lock(board.id)
@@ -60,9 +65,11 @@ def create_items(uow: UnitOfWork, board: Board, rows: Sequence[Row]) -> bool:
     if any(known):
         raise Collision
     known = uow.items.create(board.id, new)
-    for row in rows:
+    for row in pairs:
         row.left_id = row.left_id or known[row.left].id
         row.right_id = row.right_id or known[row.right].id
+    for row in rows:
+        row.item_ids = {name: number or known[name].id for name, number in row.item_ids.items()}
     return True
 
 
@@ -95,7 +102,7 @@ def _find_both(row: Row, known: Mapping[str, ItemRef], open_items: bool) -> Doma
     assert ballot.right is not None
     for path, name in (("left", ballot.left), ("right", ballot.right)):
         if name not in known and not open_items:
-            return Invalid("unknown-item", f"the board has no item {name!r}", path=path, expected="an item", got=name)
+            return _unknown(name, path)
     left, right = known.get(ballot.left), known.get(ballot.right)
     row.left = ballot.left if left is None else left.name
     row.right = ballot.right if right is None else right.name
@@ -105,8 +112,41 @@ def _find_both(row: Row, known: Mapping[str, ItemRef], open_items: bool) -> Doma
     row.left_id = 0 if left is None else left.id
     row.right_id = 0 if right is None else right.id
     row.client_id = ballot.id or uuid4()
-    row.digest = digest(ballot, row.left, row.right, row.features)
+    row.digest = digest(ballot, (row.left, row.right), row.features)
     return None
+
+
+def _find_menu(row: Row, known: Mapping[str, ItemRef], open_items: bool) -> DomainError | None:
+    ballot = row.ballot
+    assert ballot.menu is not None
+    assert ballot.ranking is not None
+    for at, name in enumerate(ballot.menu):
+        if name not in known and not open_items:
+            return _unknown(name, f"menu.{at}")
+    own = {name: known[name].name for tier in (ballot.menu, *ballot.ranking) for name in tier if name in known}
+    try:
+        row.ranking = ranking_of(ballot.menu, ballot.ranking, ballot.kind, own)
+    except DomainError as error:
+        return error
+    row.item_ids = {own.get(name, name): known[name].id if name in known else 0 for name in ballot.menu}
+    row.client_id = ballot.id or uuid4()
+    row.digest = digest(ballot, row.ranking, row.features)
+    return None
+
+
+def _names(ballot: Ballot, items: set[str]) -> bool:
+    """Add the items that a ballot names; whether these are enough for a vote."""
+    if ballot.left is not None and ballot.right is not None:
+        items.update((ballot.left, ballot.right))
+        return True
+    if ballot.menu is None or ballot.ranking is None:
+        return False
+    items.update(ballot.menu, *ballot.ranking)
+    return True
+
+
+def _unknown(name: str, path: str) -> DomainError:
+    return Invalid("unknown-item", f"the board has no item {name!r}", path=path, expected="an item", got=name)
 
 
 def _wanted(rows: Sequence[Row]) -> dict[str, Wanted]:

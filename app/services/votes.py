@@ -85,14 +85,15 @@ def view_of(row: Row, *, now: datetime, received_at: datetime) -> VoteView:
         client_id=row.client_id,
         context=None if ballot.context is None else ballot.context.id,
         offer=ballot.offer,
-        left=row.left,
-        right=row.right,
+        left=row.left or None,
+        right=row.right or None,
         outcome=row.outcome,
         voter=ballot.voter,
         voter_type=ballot.voter_type,
         propensity=ballot.propensity,
         created_at=ballot.created_at or now,
         received_at=received_at,
+        ranking=row.ranking,
     )
 
 

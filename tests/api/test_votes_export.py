@@ -35,6 +35,7 @@ NUMBERS = count()
 MakeBoard = Callable[..., BoardCaller]
 COLUMNS = ("id", "context", "feature.lang", "feature.size", "feature.prompt", "feature.place", "offer", "left", "right")
 COLUMNS += ("outcome", "voter", "voter_type", "propensity", "propensity_used", "created_at", "excluded")
+COLUMNS += ("kind", "menu", "ranking")
 
 
 class Silent:
@@ -108,6 +109,9 @@ def test_a_line_says_everything_about_a_vote(filled: BoardCaller) -> None:
         "propensity_used": None,
         "created_at": "",
         "excluded": "superseded",
+        "kind": "pair",
+        "menu": None,
+        "ranking": None,
     }
     assert (second["propensity"], second["outcome"], second["excluded"]) == (0.25, "both_bad", None)
     assert (third["created_at"], third["context"], third["excluded"]) == ("2026-01-02T03:04:05.678901Z", None, "bot")

@@ -120,11 +120,11 @@ def test_a_digest_tells_every_field_apart() -> None:
         {"propensity": 0.25},
     ]
     ballots = [Ballot(**base), *[Ballot(**{**base, **other}) for other in others]]
-    digests = [digest(ballot, "a", "b", None) for ballot in ballots]
+    digests = [digest(ballot, ("a", "b"), None) for ballot in ballots]
     digests += [
-        digest(ballots[0], "b", "a", None),
-        digest(ballots[0], "a", "b", {}),
-        digest(ballots[0], "a", "b", {"x": 1}),
+        digest(ballots[0], ("b", "a"), None),
+        digest(ballots[0], ("a", "b"), {}),
+        digest(ballots[0], ("a", "b"), {"x": 1}),
     ]
     assert len(set(digests)) == len(digests)
-    assert digest(Ballot(**base), "a", "b", None) == digests[0]
+    assert digest(Ballot(**base), ("a", "b"), None) == digests[0]

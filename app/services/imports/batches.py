@@ -49,6 +49,9 @@ def ballot_of(row: VoteRow, vote: UUID) -> Ballot:
         left=row.left,
         right=row.right,
         outcome=row.outcome,
+        menu=row.menu,
+        ranking=row.ranking,
+        kind=row.kind,
         voter=row.voter,
         voter_type="llm" if row.voter_type == "llm" else "human",
         propensity=row.propensity,
@@ -77,7 +80,9 @@ class BatchWriter:
     def votes(self, batch: Sequence[LinedVote]) -> list[Reject]:
         """Store votes; the lines that were refused."""
         with self._open_unit() as uow:
-            self._name_items(uow, {name for _, ballot, _ in batch for name in (ballot.left, ballot.right) if name})
+            named = {name for _, ballot, _ in batch for name in (ballot.left, ballot.right) if name}
+            named |= {name for _, ballot, _ in batch if ballot.menu is not None for name in ballot.menu}
+            self._name_items(uow, named)
             results = votes.record(uow, self._board, [ballot for _, ballot, _ in batch], now=datetime.now(UTC))
             self._exclude(uow, [vote for vote, result in zip(batch, results, strict=True) if result.error is None])
         self._summary.votes.update(result.status for result in results)

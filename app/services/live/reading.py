@@ -68,7 +68,14 @@ class Reader:
     def touched(self, before: Marks, now: Marks) -> Touched:
         """What came in after `before`, up to `now`."""
         fresh = self.work.gather.votes(self.board.id, now.votes, after=before.votes)
-        return self._battles(fresh, before) if self.frozen.unit == "battle" else self._contexts(fresh, before, now)
+        # No refit with a ranking takes votes, so that all of them came since; they wait for the next one.
+        ranked = self.work.gather.ranked_between(self.board.id, self.basis.votes, now.votes)
+        if self.frozen.unit == "battle":
+            touched = self._battles(fresh, before)
+        else:
+            touched = self._contexts(fresh, before, now, ranked=ranked)
+        late = self.work.gather.ranked_between(self.board.id, before.votes, now.votes)
+        return replace(touched, seen=touched.seen + late.size)
 
     def _battles(self, fresh: Columns, before: Marks) -> Touched:
         """Every vote is a row of its own."""
@@ -78,10 +85,11 @@ class Reader:
         known = np.unique(self.work.gather.votes_of_contexts(self.board.id, contexts, before.votes)["context"])
         return Touched(None, inputs, _nothing(), known, newcomers, int(fresh["ids"].size), len(excluded))
 
-    def _contexts(self, fresh: Columns, before: Marks, now: Marks) -> Touched:
-        """A vote changes the row of its context, and so does an offer without one."""
+    def _contexts(self, fresh: Columns, before: Marks, now: Marks, *, ranked: Ints) -> Touched:
+        """A vote changes the row of its context, and so does an offer without one; not of one that waits."""
         gather, board_id = self.work.gather, self.board.id
         touched = np.union1d(fresh["context"][fresh["context"] > 0], gather.offered_between(board_id, before, now))
+        touched = np.setdiff1d(touched, ranked)
         others = gather.votes_of_contexts(board_id, touched, now.votes)
         alone = _take(fresh, fresh["context"] == 0)
         columns = _sorted({name: np.concatenate([others[name], alone[name]]) for name in others})

@@ -102,7 +102,9 @@ class _Writer:
         """Database ids of the votes of a line: of its row, or the one whose correction it is."""
         if vote >= 0:
             return self._vote[vote : vote + 1]
-        return self._vote[self._order[self._starts[row] : self._starts[row + 1]]]
+        found = self._vote[self._order[self._starts[row] : self._starts[row + 1]]]
+        # Once each, though a vote on a menu has many pairs.
+        return found[np.sort(np.unique(found, return_index=True)[1])]
 
 
 def _cluster(labels: Ints) -> int | list[int]:

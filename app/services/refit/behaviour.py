@@ -60,15 +60,19 @@ def outcomes_section(frame: Frame, sample: Sample, config: BoardConfig) -> Secti
 def voters_section(frame: Frame, sample: Sample, chances: Floats) -> Section:
     """Voters with at least 20 votes against the model, those least likely to be honest first.
 
-    A voter is told by the number of one of the votes, which leads to the name where it may be told.
+    A voter is told by the number of one of the votes, which leads to the name where it may be told. Pairs of one
+    ranking are no independent answers: only votes on two items are judged.
     """
-    found = judge_voters(sample.votes, chances, sample.rule)
+    _, vote, pairs = np.unique(frame.vote_id, return_inverse=True, return_counts=True)
+    single = pairs[vote] == 1
+    votes = sample.votes.take(single)
+    found = judge_voters(votes, chances[single], sample.rule)
     head = {"least_votes": FEWEST_VOTES, "false_discoveries": FALSE_DISCOVERIES}
     if found is None:
         nothing: Section = {"judged": 0, "flagged": 0, "taste": None, "listed": []}
         return {"status": "few_votes" if len(sample.votes) else "no_votes", **head, **nothing}
-    one = np.zeros(int(sample.votes.voter.max()) + 1, dtype=np.int64)
-    one[sample.votes.voter] = frame.vote_id
+    one = np.zeros(int(votes.voter.max()) + 1, dtype=np.int64)
+    one[votes.voter] = frame.vote_id[single]
     order = np.lexsort((np.abs(found.agreement.z), found.p_value, ~found.flagged))[:MOST_VOTERS]
     flagged = int(found.flagged.sum())
     return {

@@ -17,6 +17,7 @@ from app.services.refit.frame import Frame, frame_of
 from app.services.refit.frozen import freeze, refits_only
 from app.services.refit.games.means import Means
 from app.services.refit.inputs import Inputs, Judges
+from app.services.refit.menus import counts_rankings
 from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
 from app.services.refit.parts import Ask, Fits, asked
 from app.services.refit.payoffs import Payoffs
@@ -109,7 +110,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     waits = refits_only(inputs, frame, tables)
     frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, tables))
     summary = {
-        **_counts(inputs, frame),
+        **_counts(inputs, frame, config),
         "propensity": frame.kind,
         **selection,
         "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
@@ -139,11 +140,20 @@ def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:
     return tables
 
 
-def _counts(inputs: Inputs, frame: Frame) -> dict[str, Any]:
-    reason = inputs.votes.reason
+def _rankings(inputs: Inputs, config: BoardConfig) -> dict[str, int]:
+    """How many votes on menus count, and how many are left out because no pair of theirs has a known propensity."""
+    counted = 0 if inputs.rankings is None else int((inputs.rankings.reason < 0).sum())
+    taken = counts_rankings(inputs, config)
+    return {"rankings": counted if taken else 0, "rankings_left_out": 0 if taken else counted}
+
+
+def _counts(inputs: Inputs, frame: Frame, config: BoardConfig) -> dict[str, Any]:
+    first = slice(None) if inputs.rankings is None else np.unique(inputs.votes.ids, return_index=True)[1]
+    reason = inputs.votes.reason[first]
     excluded = np.bincount(reason[reason >= 0], minlength=len(inputs.reasons)).tolist()
     return {
         "votes": int((reason < 0).sum()),
+        **_rankings(inputs, config),
         "votes_excluded": {name: count for name, count in zip(inputs.reasons, excluded, strict=True) if count},
         "rows": frame.sample.n_rows,
         "contexts": distinct(frame.sample.context),

@@ -27,9 +27,11 @@ LIVE = "live"
 """Kind of the artifacts: the whole board first, then its segments in order."""
 
 NO_SCORES, LEARNED, DRAWS, JUDGES, LARGE = "few_votes", "learned_propensities", "draws", "judges", "large"
+RANKINGS = "rankings"
 """Why votes of a board wait for its next refit: nothing is scored yet; propensities are learned from features; pairs
 were drawn here, and how many of them are answered changes as they age; judges say what is not known of new contexts;
-only some rows have a value, and a late vote may be on another."""
+only some rows have a value, and a late vote may be on another; the pairs of a ranking are told apart by counting equal
+ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def refits_only(inputs: Inputs, frame: Frame, tables: Sequence[Table]) -> str | 
     """Why nothing can be added to a refit but by the next one; None where votes can."""
     scored = [table for table in tables if not table.segment and table.estimator == DEBIASED]
     reasons = {
+        RANKINGS: inputs.rankings is not None,
         DRAWS: inputs.draws is not None or bool(inputs.offers.drawn.any()),
         JUDGES: inputs.judges is not None and inputs.judges.margins is not None,
         LEARNED: frame.kind == "estimated-lightgbm",

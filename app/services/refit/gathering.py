@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.db.gather import ContextRow, GatherRepository, Marks
+from app.db.gather import ContextRow, GatherRepository, Marks, RankingRow
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
 from app.services.refit.documents import Documents
-from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, Judges, OfferTable, Roster, VoteTable
+from app.services.refit.inputs import (
+    OPEN,
+    ContextTable,
+    DrawTable,
+    Inputs,
+    Judges,
+    OfferTable,
+    RankingTable,
+    Roster,
+    VoteTable,
+)
 from app.services.refit.judges import Judgements, judges_of, margins
+from app.services.refit.menus import with_pairs
+from app.stats.feedback.partitions import OUTSIDE
 from app.stats.types import Ints
 
 
 def gather(repository: GatherRepository, board: Board, marks: Marks) -> Inputs:
     """The board's votes up to the marks, and the contexts, offers, items and rules they rest on."""
     roster = roster_of(repository, board.id)
-    votes, reasons = _votes(repository, board.id, marks, roster=roster)
+    excluded = repository.excluded(board.id, marks.votes, rules=marks.rules, as_of=marks.moment)
+    votes, reasons = vote_table(repository.votes(board.id, marks.votes), excluded, roster)
+    rankings = ranking_table(repository.rankings(board.id, marks.votes), excluded, roster)
     offers = offer_table(repository.offers(board.id, marks.offers))
     draws = _draws(repository, board.id, marks.offers, roster=roster) if offers.drawn.any() else None
-    referenced = np.unique(np.concatenate([votes.context, offers.context]))
+    ranked = votes.context[:0] if rankings is None else rankings.context
+    referenced = np.unique(np.concatenate([votes.context, offers.context, ranked]))
     rows = repository.contexts(board.id, referenced, offered=marks.moment if board.config.unit == "context" else None)
     contexts, judges = _judged(repository, board, context_table(rows, board.config), roster=roster)
-    return Inputs(votes, reasons, contexts, offers, roster, judges, draws)
+    return with_pairs(Inputs(votes, reasons, contexts, offers, roster, judges, draws, rankings), board.config)
 
 
 def roster_of(repository: GatherRepository, board_id: int) -> Roster:
@@ -48,24 +63,53 @@ def roster_of(repository: GatherRepository, board_id: int) -> Roster:
     )
 
 
-def _votes(
-    repository: GatherRepository, board_id: int, marks: Marks, *, roster: Roster
-) -> tuple[VoteTable, tuple[str, ...]]:
-    columns = repository.votes(board_id, marks.votes)
-    excluded = repository.excluded(board_id, marks.votes, rules=marks.rules, as_of=marks.moment)
-    return vote_table(columns, excluded, roster)
-
-
 def vote_table(
     columns: Mapping[str, NDArray[Any]], excluded: Mapping[int, str], roster: Roster
 ) -> tuple[VoteTable, tuple[str, ...]]:
-    """Votes as they are stored, with the reasons for excluding some of them by number."""
-    reasons = tuple(sorted(set(excluded.values())))
-    reason = np.full(columns["ids"].size, -1, dtype=np.int64)
-    at = np.searchsorted(columns["ids"], _ints(excluded))
-    reason[at] = _ints(reasons.index(each) for each in excluded.values())
+    """Votes on pairs as they are stored, with the reasons for excluding some of them, or of others, by number."""
+    reason, reasons = _reasons(columns["ids"], excluded)
     sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
     return VoteTable(**{**columns, **sides}, reason=reason), reasons
+
+
+def ranking_table(rows: Iterable[RankingRow], excluded: Mapping[int, str], roster: Roster) -> RankingTable | None:
+    """Votes on menus as they are stored; None where there are none."""
+    columns = list(zip(*rows, strict=True))
+    if not columns:
+        return None
+    ids, context, offer, voter = (np.array(column, dtype=np.int64) for column in columns[:4])
+    return RankingTable(
+        ids=ids,
+        context=context,
+        offer=offer,
+        tiers=_tiers(columns[6], roster),
+        voter=voter,
+        propensity=np.array(columns[4], dtype=np.float64),
+        created=np.array(columns[5], dtype=np.int64),
+        reason=_reasons(ids, excluded)[0],
+    )
+
+
+def _tiers(ballots: Sequence[str], roster: Roster) -> NDArray[np.int16]:
+    """(m, K) of the items by their places in the roster; unlisted ones of a menu are below the listed."""
+    tiers = np.full((len(ballots), len(roster.names)), OUTSIDE, dtype=np.int16)
+    place = {number: at for at, number in enumerate(roster.ids.tolist())}
+    for row, ballot in zip(tiers, map(orjson.loads, ballots), strict=True):
+        row[[place[number] for number in ballot["menu"]]] = len(ballot["tiers"])
+        for number, tier in enumerate(ballot["tiers"]):
+            row[[place[item] for item in tier]] = number
+    return tiers
+
+
+def _reasons(ids: Ints, excluded: Mapping[int, str]) -> tuple[Ints, tuple[str, ...]]:
+    """Of votes by their sorted numbers, the index among the reasons for excluding any vote, -1 where one counts."""
+    reasons = tuple(sorted(set(excluded.values())))
+    index = {reason: at for at, reason in enumerate(reasons)}
+    numbers = _ints(excluded)
+    here = np.isin(numbers, ids)
+    found = np.full(ids.size, -1, dtype=np.int64)
+    found[np.searchsorted(ids, numbers[here])] = _ints(index[each] for each in excluded.values())[here]
+    return found, reasons
 
 
 def offer_table(columns: Mapping[str, NDArray[Any]]) -> OfferTable:

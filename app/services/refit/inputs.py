@@ -17,11 +17,11 @@ OPEN = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class VoteTable:
-    """Stored pair votes, arrays of length m; items by their position in the roster.
+    """Stored votes on pairs, and the pairs of those on menus, arrays of length m; items by position in the roster.
 
     Parameters
     ----------
-    ids : database ids.
+    ids : database ids; all pairs of one menu share theirs.
     context, offer : database ids, 0 where there is none.
     left, right, outcome : the ordered pair and the category.
     voter : 64 bits of the voter's name, 0 for an anonymous one.

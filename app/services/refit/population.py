@@ -173,10 +173,11 @@ def _draws(votes: VoteTable, unit: Unit) -> Ints:
 
 
 def _shared_rows(votes: VoteTable, unit: Unit) -> Ints:
-    """Row of each sorted vote: its offer on battle boards, its context on others."""
+    """Row of each sorted vote: its offer on battle boards, on others its context, or its offer where it has none."""
     if unit == "battle":
         return _draws(votes, unit)
-    return _runs((votes.context[1:] > 0) & (votes.context[1:] == votes.context[:-1]), len(votes))
+    shared = (votes.context[1:] > 0) | ((votes.offer[1:] > 0) & (votes.offer[1:] == votes.offer[:-1]))
+    return _runs(shared & (votes.context[1:] == votes.context[:-1]), len(votes))
 
 
 def _runs(goes_on: Bools, size: int) -> Ints:

@@ -1,0 +1,152 @@
+"""The pairs of votes on menus: each vote on a menu is one offer in which every pair of the menu was labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.domain.boards import BoardConfig
+from app.domain.exclusions import SUPERSEDED
+from app.domain.menus import verdicts_of
+from app.services.refit.inputs import Inputs, OfferTable, RankingTable, VoteTable
+from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
+from app.stats.feedback.partitions import OUTSIDE
+from app.stats.types import Bools, Ints
+
+CELLS = 2**24
+"""Pairs of items, over all votes, that are looked at together."""
+
+
+def with_pairs(inputs: Inputs, config: BoardConfig) -> Inputs:
+    """The inputs with the pairs of their rankings among the votes.
+
+    What was shown first is not known of them: the toss of a coin decides, the same each time. Pairs without a verdict
+    are ties, or half of a vote for either item where the board's outcomes have no tie. Their propensity is not known:
+    that of a menu says nothing of how often a pair is on any. So a board whose propensities are all logged leaves
+    rankings out.
+    """
+    if not counts_rankings(inputs, config):
+        return inputs
+    assert inputs.rankings is not None
+    rankings, own = _in_order(inputs.rankings, inputs)
+    rankings, offers = _with_offers(rankings, own, inputs, shared=config.unit == "context")
+    pairs = _votes(_pairs(rankings, own, inputs), rankings, own, config)
+    columns = [np.concatenate([getattr(table, each.name) for table in (inputs.votes, pairs)]) for each in fields(pairs)]
+    return replace(inputs, votes=VoteTable(*columns), offers=offers)
+
+
+def counts_rankings(inputs: Inputs, config: BoardConfig) -> bool:
+    """Whether there are rankings, and their pairs are among the votes."""
+    return inputs.rankings is not None and config.propensity != "logged"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Pairs on menus, (t,): the vote, the two items, and the verdict: 1 where the left one is better, -1, or 0."""
+
+    vote: Ints
+    left: Ints
+    right: Ints
+    verdict: Ints
+
+    def take(self, index: Ints | Bools) -> _Pairs:
+        return _Pairs(self.vote[index], self.left[index], self.right[index], self.verdict[index])
+
+
+def _in_order(rankings: RankingTable, inputs: Inputs) -> tuple[RankingTable, Hashes]:
+    """The rankings in an order of content alone, and a hash of each one's content but for what it says.
+
+    Equal ones differ by how many came before, those that were superseded apart. What was said is no part of it: a coin
+    that hangs on the verdict would not be fair.
+    """
+    where = (_keys(inputs.contexts.ids, inputs.contexts.key, rankings.context), _offer_keys(rankings, inputs))
+    names = content_hash(inputs.roster.names)
+    on_menu = rankings.tiers != OUTSIDE
+    menu = np.where(on_menu, mix(names), 0).sum(axis=1, dtype=np.uint64)
+    told = mix(np.broadcast_to(names, on_menu.shape), rankings.tiers.astype(np.int64))
+    said = np.where(on_menu, told, 0).sum(axis=1, dtype=np.uint64)
+    superseded = np.array([reason == SUPERSEDED for reason in (*inputs.reasons, "")])[rankings.reason]
+    content = (*where, menu, rankings.voter, superseded.astype(np.int64))
+    order, occurrence = canonical_order(*content, ties=(said, rankings.propensity, rankings.created))
+    return rankings.take(order), mix(*(column[order] for column in content), occurrence)
+
+
+def _offer_keys(rankings: RankingTable, inputs: Inputs) -> Ints:
+    keys = np.zeros_like(rankings.offer)
+    named = rankings.offer > 0
+    keys[named] = _keys(inputs.offers.ids, inputs.offers.key, rankings.offer[named])
+    return keys
+
+
+def _keys(ids: Ints, key: Ints, wanted: Ints) -> Ints:
+    keys: Ints = key[np.searchsorted(ids, wanted)]
+    return keys
+
+
+def _with_offers(
+    rankings: RankingTable, own: Hashes, inputs: Inputs, *, shared: bool
+) -> tuple[RankingTable, OfferTable]:
+    """Rankings that are an offer of their own with a number for it, and the offers with these.
+
+    `shared`: all votes on a context are one offer unless they name one.
+    """
+    offers = inputs.offers
+    alone = (rankings.offer == 0) & ~((rankings.context > 0) & shared)
+    numbers = int(offers.ids.max(initial=0)) + 1 + np.arange(int(alone.sum()))
+    offer = rankings.offer.copy()
+    offer[alone] = numbers
+    added = OfferTable(
+        numbers,
+        rankings.context[alone],
+        own[alone].view(np.int64),
+        rankings.created[alone],
+        np.zeros(numbers.size, dtype=np.bool_),
+    )
+    columns = [np.concatenate([getattr(table, each.name) for table in (offers, added)]) for each in fields(added)]
+    return replace(rankings, offer=offer), OfferTable(*columns)
+
+
+def _pairs(rankings: RankingTable, own: Hashes, inputs: Inputs) -> _Pairs:
+    """Every pair of every menu, one of its items put left by the toss of a coin."""
+    first, second = np.triu_indices(len(inputs.roster.names), 1)
+    step = max(CELLS // max(first.size, 1), 1)
+    parts = [_of_menus(rankings.tiers[at : at + step], first, second) for at in range(0, len(rankings), step)]
+    vote = np.concatenate([at * step + part[0] for at, part in enumerate(parts)])
+    pair = np.concatenate([part[1] for part in parts])
+    names = content_hash(inputs.roster.names)
+    heads = (mix(own[vote], names[first[pair]], names[second[pair]]) & np.uint64(1)).astype(np.bool_)
+    left, right = np.where(heads, second[pair], first[pair]), np.where(heads, first[pair], second[pair])
+    verdict = np.sign(rankings.tiers[vote, right].astype(np.int64) - rankings.tiers[vote, left])
+    return _Pairs(vote, left, right, verdict)
+
+
+def _of_menus(tiers: NDArray[np.int16], first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    on_menu = tiers != OUTSIDE
+    vote, pair = np.nonzero(on_menu[:, first] & on_menu[:, second])
+    return vote.astype(np.int64), pair.astype(np.int64)
+
+
+def _votes(pairs: _Pairs, rankings: RankingTable, own: Hashes, config: BoardConfig) -> VoteTable:
+    """The pairs as votes; of an anonymous ranking all are one voter's."""
+    verdicts = verdicts_of(config.categories)
+    assert verdicts is not None
+    even = np.flatnonzero(pairs.verdict == 0)
+    told = [np.where(pairs.verdict > 0, verdicts.first, verdicts.second)]
+    told[0][even] = verdicts.undecided[0]
+    told += [np.full(even.size, number) for number in verdicts.undecided[1:]]
+    pairs = pairs.take(np.concatenate([np.arange(pairs.vote.size), *[even] * (len(told) - 1)]))
+    vote = pairs.vote
+    return VoteTable(
+        ids=rankings.ids[vote],
+        context=rankings.context[vote],
+        offer=rankings.offer[vote],
+        left=pairs.left,
+        right=pairs.right,
+        outcome=np.concatenate(told).astype(np.int64),
+        voter=np.where(rankings.voter == 0, own.view(np.int64), rankings.voter)[vote],
+        propensity=np.full(vote.size, np.nan),
+        created=rankings.created[vote],
+        reason=rankings.reason[vote],
+    )
