@@ -64,7 +64,7 @@ class Ranking(Answered):
 
     `votes_to_flip` is known of the debiased scores of a whole board, by `bt`, `borda`, `rc` and every estimand that the
     board names; null elsewhere (of `threshold` and `robust` unless the board names them), and where no number of votes
-    flips the lead.
+    flips the lead, or where votes on menus have rows that stay without them.
     """
 
     scale: str

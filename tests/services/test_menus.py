@@ -264,3 +264,15 @@ def test_voters_are_not_judged_by_pairs_of_rankings(bench: Bench) -> None:
     assert found["voters"]["judged"] == 0
     assert {section["status"] for section in found.values() if isinstance(section, dict) and "status" in section}
     assert snapshot.summary["votes"] == 60
+
+
+def test_a_ranking_that_is_dropped_takes_all_of_its_pairs_along(bench: Bench) -> None:
+    board, lasting = new_board(bench, ITEMS), new_board(bench, ITEMS, unit="context")
+    for each in (board, lasting):
+        cast(bench, each, rankings(90, seed=17))
+    flip = bench.refit(board.slug).summary["votes_to_flip"]["borda"]
+    ahead = [line["psi"][flip["leader"]] - line["psi"][flip["challenger"]] for line in lines(bench, board)]
+    left = sum(ahead) - np.cumsum(sorted(ahead, reverse=True))
+    assert flip["votes"] == int(np.argmax(left < 0)) + 1
+    assert flip["share"] == pytest.approx(flip["votes"] / 90)
+    assert bench.refit(lasting.slug).summary["votes_to_flip"]["borda"] is None

@@ -248,3 +248,26 @@ def test_other_errors_are_not_tried_again(open_work: Open) -> None:
     with open_work() as work, pytest.raises(OperationalError):
         work.attempt(fail)
     assert next(tries) == 2
+
+
+def ranking(context: int, best: str) -> Ballot:
+    return Ballot(context=ContextRef(id=f"c{context}"), menu=["x", "y", "z"], ranking=[[best]], voter="v")
+
+
+def test_a_menu_is_ranked_once_whoever_comes_first(open_work: Open, database: Engine) -> None:
+    board = make_board(open_work)
+    batches = [
+        [ranking(number, best) for number in order] for best, order in zip("xyz", ((0, 1), (1, 0), (0, 1)), strict=True)
+    ]
+    fates = together(open_work, board, batches)
+    assert Counter(result.status for batch in fates for result in batch) == Counter(created=2, rejected=4)
+    refused = [result.error for batch in fates for result in batch if result.error is not None]
+    assert {error.code for error in refused} == {"second-vote"}
+    assert stored(database, board) == 2
+
+
+def test_rankings_that_replace_each_other_queue_up(open_work: Open, database: Engine) -> None:
+    board = make_board(open_work, votes=Voting(revotes=True))
+    fates = together(open_work, board, [[ranking(0, "x")] for _ in range(WRITERS)])
+    assert Counter(result.status for batch in fates for result in batch) == Counter(created=WRITERS)
+    assert stored(database, board, "array_agg(revision ORDER BY revision)") == list(range(WRITERS))

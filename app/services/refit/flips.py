@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from app.domain.boards import BoardConfig
 from app.services.refit.frame import Frame
@@ -13,7 +16,7 @@ from app.stats.debias.flips import votes_to_flip
 from app.stats.debias.influence import influence_of
 from app.stats.debias.one_step import CrossFit, Target
 from app.stats.debias.support import Pairs, support_of
-from app.stats.types import Sample
+from app.stats.types import Ints, Sample
 
 ALWAYS = ("borda", "bt", "rc")
 """Estimands that are asked for on every board; a board's named variants come on top."""
@@ -51,8 +54,12 @@ def _flips(
     influence = influence_of(whole, mu, targets)
     # A row that stays without its votes is no vote.
     by_row = not frame.lasting.any()
+    of_row = _votes_of_row(frame)
+    # Nor is a pair of a ranking that stays without it.
+    known = influence if by_row or int(of_row.sum()) == len(whole.votes) else {}
     for name, table in asked.items():
-        found = votes_to_flip(influence[name], table.value, by_row=by_row) if name in influence else None
+        flip = partial(votes_to_flip, by_row=by_row, votes_of_row=of_row if by_row else None)
+        found = flip(known[name], table.value) if name in known else None
         names = [frame.items[at] for at in table.ranked.tolist()]
         yield (
             name,
@@ -61,9 +68,16 @@ def _flips(
             else {
                 "pairs": table.pairs,
                 "votes": found.votes,
-                "share": found.votes / len(whole.votes),
+                "share": found.votes / int(of_row.sum()),
                 "rows_used": influence[name].rows_used,
                 "leader": names[found.leader],
                 "challenger": names[found.challenger],
             },
         )
+
+
+def _votes_of_row(frame: Frame) -> Ints:
+    """(n,) votes on each row; all pairs of a ranking are one."""
+    first = np.unique(frame.vote_id, return_index=True)[1]
+    count: Ints = np.bincount(frame.sample.votes.row[first], minlength=frame.sample.n_rows)
+    return count

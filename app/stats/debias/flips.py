@@ -54,7 +54,9 @@ class Parts:
     psi: Floats
 
 
-def votes_to_flip(influence: Influence, value: Floats, *, by_row: bool) -> Flip | None:
+def votes_to_flip(
+    influence: Influence, value: Floats, *, by_row: bool, votes_of_row: Ints | None = None
+) -> Flip | None:
     """The fewest votes whose removal puts a rival ahead of the leader, over all rivals.
 
     Where a score rests on a draw of the rows alone, so does the answer: the share of their votes, of all.
@@ -65,6 +67,8 @@ def votes_to_flip(influence: Influence, value: Floats, *, by_row: bool) -> Flip 
     value : (d,) the scores; the first of the largest leads.
     by_row : whether a vote takes its row along, as on boards where each battle is a draw of its own; otherwise its
         correction goes and the row stays, as if nobody had answered.
+    votes_of_row : (n,) votes that go with each row, where that is not one for each label in it: a ranking labels many
+        pairs.
 
     Returns
     -------
@@ -72,7 +76,8 @@ def votes_to_flip(influence: Influence, value: Floats, *, by_row: bool) -> Flip 
     """
     if value.size < 2:
         return None
-    votes_of_row = np.bincount(influence.rows[influence.sample.votes.row], minlength=influence.whole)
+    labels_of_row = np.bincount(influence.rows[influence.sample.votes.row], minlength=influence.whole)
+    votes_of_row = labels_of_row if votes_of_row is None else np.where(labels_of_row > 0, votes_of_row, 0)
 
     def parts() -> Iterator[Parts]:
         if by_row:
