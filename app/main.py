@@ -55,11 +55,11 @@ from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
 from app.services.acquire.hatch import Hatch, Works
-from app.services.acquire.shelf import Shelf
 from app.services.announce import Announcer
 from app.services.ballot_box.box import LONGEST_HOLD, BallotBox
 from app.services.ballot_box.writer import GroupWriter
 from app.services.estimands import register
+from app.services.loaded.shelf import Shelf
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 from app.settings import Settings, load_settings

@@ -25,8 +25,8 @@ from app.domain.keys import Caller, Scope
 from app.queue import Queue
 from app.services import access
 from app.services.acquire.hatch import Guest, Hatch
-from app.services.acquire.shelf import Shelf
 from app.services.announce import Announcer
+from app.services.loaded.shelf import Shelf
 from app.services.rankings.opened import Opener
 from app.services.rankings.rendered import Rendered
 

@@ -10,6 +10,8 @@ from app.stats.feedback.menus import Menus, MenuSample
 from app.stats.feedback.partitions import verdicts
 from app.stats.types import Bools, Covariates, Floats, Ints, OutcomeLearner, OutcomeModel, Rule, Training
 
+AT_ONCE = 30_000
+"""Cells of contexts that are looked at together."""
 VERDICTS = Rule(np.array([1.0, 0.0, 0.5]), np.array([0.0, 1.0, 0.5]))
 """Better, worse, no verdict."""
 
@@ -29,16 +31,19 @@ class MenuMargins:
 
     def margins(self, x: Covariates, menus: Menus) -> Floats:
         """(u, T) in [-1, 1] at every cell."""
-        menu, first, second = menus.cells
-        found = np.empty((len(x), menu.size))
-        for each in np.unique(menu) if self.wide else [None]:
-            cells = np.flatnonzero(menu == each) if each is not None else np.arange(menu.size)
-            seen = described(x, None if each is None else np.tile(menus.members[each], (len(x), 1)))
-            for cell in cells:
-                pair = np.full(len(x), first[cell]), np.full(len(x), second[cell])
-                mu = self.model.probabilities_at(seen, *pair)
-                found[:, cell] = mu[:, 0] - mu[:, 1]
+        found = np.empty((len(x), menus.cells[0].size))
+        step = max(1, AT_ONCE // max(found.shape[1], 1))
+        for start in range(0, len(x), step):
+            some = np.arange(start, min(start + step, len(x)))
+            found[some] = self._margins(x, some, menus)
         return found
+
+    def _margins(self, x: Covariates, some: Ints, menus: Menus) -> Floats:
+        """All cells of a few contexts in one call: a call costs as much as many rows."""
+        menu, first, second = (np.tile(each, some.size) for each in menus.cells)
+        seen = described(x.take(np.repeat(some, menus.cells[0].size)), menus.members[menu] if self.wide else None)
+        mu = self.model.probabilities_at(seen, first, second)
+        return (mu[:, 0] - mu[:, 1]).reshape(some.size, -1)
 
     def to_bytes(self) -> bytes:
         """The model of ordered pairs as bytes; `wide` follows from the menus."""

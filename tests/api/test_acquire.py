@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from app.learners import load_model
-from app.services.acquire import shelf
+from app.services.loaded import shelf
 from app.stats.types import OutcomeModel
 from tests.api.conftest import BoardCaller, problem
 from tests.refitting import Bench

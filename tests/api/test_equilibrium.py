@@ -291,3 +291,36 @@ def test_readers_alone_may_ask(make_board: Make, bench: Bench, nobody: Callable[
         assert nobody(method, f"{board.path}/equilibrium", body).status_code == 401
     board("PATCH", "", {"public": True})
     assert nobody("POST", f"{board.path}/equilibrium", {"contexts": []}).json()["equilibria"] == []
+
+
+def ranked(rounds: int) -> list[dict[str, Any]]:
+    """Menus of all three: in English rock, then scissors, then paper … each in turn; in German always rock first."""
+    found = []
+    for number in range(rounds):
+        lang = LANGS[number % 2]
+        turn = number // 2 % 3
+        order = ("rock", "scissors", "paper")
+        own = order[turn:] + order[:turn] if lang == "en" else ("rock", "paper", "scissors")
+        context = {"id": f"r{number}", "features": {"lang": lang, "size": round((number * 0.37) % 1, 3)}}
+        found.append({"context": context, "menu": list(ITEMS), "ranking": [[item] for item in own]})
+    return found
+
+
+@pytest.mark.parametrize("propensity", ["auto", "logged"])
+def test_rankings_have_equilibria_of_their_menus(make_board: Make, bench: Bench, propensity: str) -> None:
+    """Condorcet's circle in English: each beats one in two thirds of the contexts, and loses to another."""
+    board = make_board(items=ITEMS, features=FEATURES, segments=["lang"], propensity=propensity)
+    sent = [vote | {"propensity": 1.0} for vote in ranked(240)]
+    assert {row["status"] for row in board.batch(*sent)} == {"created"}
+    bench.refit(board.slug)
+    found = board("GET", "/equilibrium").json()
+    payoffs = {(row["first"], row["second"]): row["payoff"] for row in found["payoffs"]}
+    assert payoffs["paper", "rock"] == pytest.approx((1 / 3 - 1) / 2, abs=0.05)
+    assert payoffs["rock", "scissors"] == pytest.approx((1 / 3 + 1) / 2, abs=0.05)
+    assert payoffs["paper", "scissors"] == pytest.approx((-1 / 3 + 1) / 2, abs=0.05)
+    assert {row["votes"] for row in found["payoffs"]} == {240}
+    assert found["winners"] == ["rock"]
+    german, english = solved(board, {"lang": "de"}, {"lang": "en"})
+    assert german["winners"] == ["rock"]
+    assert english["distribution"] == pytest.approx(dict.fromkeys(ITEMS, 1 / 3), abs=0.2)
+    assert solved(board, {"lang": "de"}, method="policy")[0]["distribution"]["rock"] > 0.9

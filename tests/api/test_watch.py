@@ -14,8 +14,8 @@ from app.api.tally import Tally
 from app.api.warm import Warm
 from app.api.watch import Watch
 from app.main import create_app
-from app.services.acquire.shelf import Shelf
 from app.services.ballot_box.box import BallotBox
+from app.services.loaded.shelf import Shelf
 from app.settings import Settings
 
 

@@ -28,7 +28,7 @@ from app.domain.contexts import ContextDraft
 from app.domain.items import ItemDraft
 from app.services import boards, contexts, items, votes
 from app.services.acquire import run
-from app.services.acquire.shelf import Shelf
+from app.services.loaded.shelf import Shelf
 
 CLIENTS = 16
 NUMBERS = count()
@@ -240,7 +240,7 @@ from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
 from app.domain.acquire import AcquireDraft
 from app.services.acquire import run
-from app.services.acquire.shelf import Shelf
+from app.services.loaded.shelf import Shelf
 
 sessions = open_sessions(open_engine(sys.argv[1]))
 shelf = Shelf(lambda: UnitOfWork(sessions))

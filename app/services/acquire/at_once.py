@@ -14,7 +14,7 @@ from app.domain.boards import Board
 from app.services.acquire.answer import Answer
 from app.services.acquire.drawing import Drawer
 from app.services.acquire.leasing import SENT, Lessor, seen, wanted
-from app.services.acquire.shelf import Shelf
+from app.services.loaded.shelf import Shelf
 
 
 class Moved(Exception):

@@ -12,7 +12,7 @@ import numpy as np
 from app.db.assignments import Candidate
 from app.domain.acquire import Mode, beyond_budget, few_items
 from app.domain.boards import BoardConfig
-from app.services.acquire.shelf import Advisor
+from app.services.loaded.advisor import Advisor
 from app.services.refit.policy import Chooser, pair_costs, rules_of
 from app.stats.acquisition import draw, floor_of, reachable, sides
 from app.stats.types import Floats

@@ -25,7 +25,7 @@ from app.services import access
 from app.services.acquire.answer import Answer
 from app.services.acquire.at_once import Moved, Visit, acquire_at_once
 from app.services.acquire.run import acquire
-from app.services.acquire.shelf import Shelf
+from app.services.loaded.shelf import Shelf
 
 OpenWork = Callable[[], UnitOfWork]
 

@@ -10,7 +10,8 @@ import numpy as np
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.acquire.drawing import Drawer
-from app.services.acquire.shelf import Advisor, Shelf
+from app.services.loaded.advisor import Advisor
+from app.services.loaded.shelf import Shelf
 from app.services.refit.policy import Calibration
 
 

@@ -28,7 +28,7 @@ from app.domain.errors import Missing
 from app.services.acquire.answer import Answer
 from app.services.acquire.drawing import Drawer, Drawn
 from app.services.acquire.leasing import POOL, SENT, Lessor, seen, wanted
-from app.services.acquire.shelf import Shelf
+from app.services.loaded.shelf import Shelf
 
 generator = np.random.default_rng
 RETRY_AFTER = "retry_after"

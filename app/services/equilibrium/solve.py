@@ -13,8 +13,9 @@ from app.domain.boards import Board, Equilibrium
 from app.domain.equilibrium import EquilibriumDraft, check, infeasible, no_policy, nothing_yet, unknown_item
 from app.domain.errors import DomainError
 from app.domain.features import FeatureReader
-from app.services.acquire.shelf import Advisor, Shelf
 from app.services.equilibrium.games import named, settings, terms_of, winners_of
+from app.services.loaded.routes import Routes
+from app.services.loaded.shelf import Shelf
 from app.services.refit.games.router import Router
 from app.stats.games import equilibria
 from app.stats.types import Floats
@@ -45,31 +46,37 @@ def solve(work: UnitOfWork, board: Board, draft: EquilibriumDraft, shelf: Shelf)
     question = Question(asked, _features(board, draft), _costs(work, board, draft), draft.budget)
     snapshot_id = work.snapshots.head(board.id).snapshot_id
     work.release()
-    advisor = shelf.newest(board.id, snapshot_id)
-    if advisor is None or advisor.router is None:
+    routes = shelf.routes(board.id, snapshot_id)
+    if routes is None:
         raise nothing_yet()
     answer = by_policy if draft.method == "policy" else by_solver
-    found = answer(advisor, advisor.router, question)
-    return {"board": board.slug, "method": draft.method, "snapshot": str(advisor.snapshot_id), **found}
+    return {
+        "board": board.slug,
+        "method": draft.method,
+        "snapshot": str(routes.snapshot_id),
+        **answer(routes, question),
+    }
 
 
-def by_solver(advisor: Advisor, router: Router, question: Question) -> dict[str, Any]:
+def by_solver(routes: Routes, question: Question) -> dict[str, Any]:
     """Solve the games of the contexts' payoffs."""
+    router = routes.router
     costs = {item: question.costs.get(item, 0.0) for item in router.names}
     if question.budget is not None and question.budget < min(costs.values()):
         raise infeasible(question.budget, min(costs.values()))
     terms = terms_of(question.asked, np.array(list(costs.values())), question.budget)
-    found = equilibria(advisor.payoffs(router, question.features), terms)
+    found = equilibria(routes.payoffs(question.features), terms)
     gaps = [max(gap, 0.0) for gap in found.gap.tolist()]
     return {"settings": settings(question.asked, costs), "equilibria": _rows(router, found.lotteries, gaps)}
 
 
-def by_policy(advisor: Advisor, router: Router, question: Question) -> dict[str, Any]:
+def by_policy(routes: Routes, question: Question) -> dict[str, Any]:
     """Read the policy, which was fitted for the costs and the strength of its refit."""
-    fitted, asked = router.amortised, question.asked
+    router, asked = routes.router, question.asked
+    fitted = router.amortised
     if fitted is None:
         raise no_policy(asked.regulariser, asked.regularisation)
-    lotteries = advisor.lotteries(fitted, question.features)
+    lotteries = routes.lotteries(fitted, question.features)
     kept = replace(asked, regularisation=fitted.strength, regulariser="l2")
     about = settings(kept, named(router.names, fitted.costs))
     return {

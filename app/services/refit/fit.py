@@ -15,6 +15,7 @@ from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.frozen import freeze, refits_only
+from app.services.refit.games.ballots import ballots_of
 from app.services.refit.games.means import Means
 from app.services.refit.inputs import Inputs, Judges
 from app.services.refit.menus import counts_rankings
@@ -28,7 +29,9 @@ from app.services.refit.segments import Segments
 from app.services.refit.selection import with_learned
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
+from app.stats.types import Floats
 
+Games = tuple[tuple[Means, ...], bytes | None]
 Progress = Callable[[float], None]
 
 TOGETHER = ((DEBIASED,), (CLASSICAL, RESTRICTED), (CONTEXTUAL,))
@@ -92,7 +95,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     balance = balance_of(frame, whole)
     segments = Segments(stored)
     chosen = segments.choose()
-    fits = Fits(stored, models, config, choice.chosen, balance)
+    fits = Fits(stored, models, config, choice.chosen, balance, ballots_of(inputs, config, stored))
     active, roster = inputs.roster.active, inputs.roster
     with asked(fits, len(chosen.ranked), processes=processes) as ask:
         pairwise = ask("payoffs")
@@ -100,13 +103,12 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         found = pairwise()
         waiting = {
             "plan": ask("plan", tables, roster.label_cost[active]),
-            "router": ask("router", roster.cost[active]),
             "flips": ask("flips", tables),
             "diagnostics": ask("diagnostics", tables, found),
         }
-        means = [ask("means", segment) for segment in ("", *chosen.ranked)]
+        games = _games(ask, fits, chosen.ranked, roster.cost[active])
         made = {name: part() for name, part in waiting.items()}
-        games = {"means": tuple(part() for part in means), "router": made["router"]}
+        means, router = games()
     waits = refits_only(inputs, frame, tables)
     frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, tables))
     summary = {
@@ -124,9 +126,18 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     }
     return Result(
         *(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"]),
-        **games,
+        means=means,
+        router=router,
         frozen=frozen,
     )
+
+
+def _games(ask: Ask, fits: Fits, segments: Sequence[str], costs: Floats) -> Callable[[], Games]:
+    """Asks for mean payoffs of the board and of its segments, and for the router."""
+    if fits.ballots is not None:
+        return ask("menu_games", segments, costs)
+    router, means = ask("router", costs), [ask("means", segment) for segment in ("", *segments)]
+    return lambda: (tuple(part() for part in means), router())
 
 
 def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:

@@ -19,7 +19,9 @@ from app.learners import load_model
 from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.fitting import FoldModels
 from app.services.refit.flips import flips_of
+from app.services.refit.games.ballots import Ballots
 from app.services.refit.games.means import Means, mean_payoffs
+from app.services.refit.games.menu_games import menu_games
 from app.services.refit.games.router import fit_router, pack_router
 from app.services.refit.modelled import Contextual
 from app.services.refit.payoffs import Payoffs, payoffs
@@ -49,6 +51,7 @@ class Fits:
     config : the board's.
     learner : the name of the models' learner.
     balance : of the propensities.
+    ballots : votes on menus, see `ballots_of`.
     """
 
     stored: Stored
@@ -56,6 +59,7 @@ class Fits:
     config: BoardConfig
     learner: str
     balance: Balance | None
+    ballots: Ballots | None = None
 
 
 class Parts:
@@ -92,6 +96,12 @@ class Parts:
         fits = self._fits
         router = fit_router(fits.stored, self._mu, fits.config.equilibrium, costs)
         return None if router is None else pack_router(router)
+
+    def menu_games(self, segments: Sequence[str], costs: Floats) -> tuple[tuple[Means, ...], bytes | None]:
+        """Both, of a board with votes on menus: from models of its own."""
+        fits = self._fits
+        assert fits.ballots is not None
+        return menu_games(fits.ballots, fits.config, fits.learner, segments, costs)
 
     def flips(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Votes to flip, given the rankings."""
@@ -130,7 +140,7 @@ def asked(fits: Fits, segments: int, *, processes: int) -> Iterator[Ask]:
         yield lambda name, *given: partial(getattr(parts, name), *given)
         return
     packed = tuple(model.to_bytes() for model in fits.models.models)
-    known = (fits.stored, packed, fits.config, fits.learner, fits.balance)
+    known = (fits.stored, packed, fits.config, fits.learner, fits.balance, fits.ballots)
     # A worker that is killed must not leave its parts behind.
     with ProcessPoolExecutor(
         processes, get_context("spawn"), initializer=_prepare, initargs=(os.getpid(), known)
@@ -141,11 +151,13 @@ def asked(fits: Fits, segments: int, *, processes: int) -> Iterator[Ask]:
 _PREPARED: list[Parts] = []
 
 
-def _prepare(parent: int, known: tuple[Stored, tuple[bytes, ...], BoardConfig, str, Balance | None]) -> None:
+def _prepare(
+    parent: int, known: tuple[Stored, tuple[bytes, ...], BoardConfig, str, Balance | None, Ballots | None]
+) -> None:
     end_with(parent)
-    stored, packed, config, learner, balance = known
+    stored, packed, config, learner, balance, ballots = known
     models = FoldModels(tuple(map(load_model, packed)), stored.covariates)
-    _PREPARED.append(Parts(Fits(stored, models, config, learner, balance)))
+    _PREPARED.append(Parts(Fits(stored, models, config, learner, balance, ballots)))
 
 
 def _make(name: str, given: Sequence[Any]) -> Any:

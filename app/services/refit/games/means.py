@@ -10,13 +10,14 @@ import numpy as np
 
 from app.services.refit import storage
 from app.services.refit.frame import Frame
-from app.services.refit.games.contest import Contest, decided, linked
+from app.services.refit.games.contest import decided, linked
 from app.services.refit.population import distinct
 from app.services.refit.tables import FEW_CONTEXTS, FEW_VOTES
 from app.stats.debias.one_step import CrossFit
 from app.stats.debias.pair_shares import pair_shares
-from app.stats.debias.support import MOST_UNSUPPORTED, Support
-from app.stats.types import Bools, Floats, Ints, Sample
+from app.stats.debias.support import MOST_UNSUPPORTED
+from app.stats.feedback import skew
+from app.stats.types import Bools, Floats, Ints
 
 ARRAYS = ("players", "value", "error", "votes")
 
@@ -65,9 +66,7 @@ def mean_payoffs(frame: Frame, mu: CrossFit, segment: str, rows: Bools | None, *
     support, contest = linked(sample)
     behind = Behind(len(sample.votes), sample.n_rows, sample.n_rows, distinct(sample.context))
     if contest.size < 2 or not len(sample.votes):
-        none = np.zeros(0, dtype=np.int64)
-        return Means(segment, "few_votes", behind, none, np.zeros(0), np.zeros(0), none)
-    status = _status(frame, sample, support, contest, consistent=consistent)
+        return nothing(segment, behind)
     found = pair_shares(replace(sample, rule=decided(sample.rule)), mu, support.every, clustering=frame.clustering)
     error = 2.0 * found.error[contest.pairs]
     if frame.clustering.least(sample) < 2:
@@ -75,18 +74,31 @@ def mean_payoffs(frame: Frame, mu: CrossFit, segment: str, rows: Bools | None, *
     votes = (support.votes + support.votes.T)[contest.pairs]
     value = 2.0 * found.share[contest.pairs] - 1.0
     behind = behind._replace(rows_used=found.rows_used)
+    status = status_of(frame, votes, behind, players=contest.size, consistent=consistent)
     return Means(segment, status, behind, contest.players, value, error, votes)
 
 
-def _status(frame: Frame, sample: Sample, support: Support, contest: Contest, *, consistent: bool) -> str:
-    """The first that applies."""
-    both = support.votes + support.votes.T
+def nothing(segment: str, behind: Behind) -> Means:
+    """Of a segment in which no vote links two items."""
+    none = np.zeros(0, dtype=np.int64)
+    return Means(segment, "few_votes", behind, none, np.zeros(0), np.zeros(0), none)
+
+
+def status_of(frame: Frame, votes: Ints, behind: Behind, *, players: int, consistent: bool) -> str:
+    """The first status that applies.
+
+    Parameters
+    ----------
+    votes : (P,) on the pairs of the players.
+    players : k.
+    """
+    of_item = np.abs(skew(votes[None].astype(np.float64), players)[0]).sum(axis=1)
     applies = {
         "propensities_inconsistent": not consistent,
-        "disconnected": contest.size < sample.n_items,
-        "extrapolated": bool((both[contest.pairs] == 0).mean() > MOST_UNSUPPORTED),
-        "few_contexts": not frame.clustering.fixed and distinct(sample.context) < FEW_CONTEXTS,
-        "few_votes": bool((both.sum(axis=1)[contest.players] < FEW_VOTES).any()),
+        "disconnected": players < len(frame.items),
+        "extrapolated": bool((votes == 0).mean() > MOST_UNSUPPORTED),
+        "few_contexts": not frame.clustering.fixed and behind.contexts < FEW_CONTEXTS,
+        "few_votes": bool((of_item < FEW_VOTES).any()),
     }
     return next((status for status, applied in applies.items() if applied), "ok")
 
