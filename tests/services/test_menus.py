@@ -16,7 +16,8 @@ from app.db.locks import Lock, lease
 from app.db.models import Score, Snapshot
 from app.domain.boards import Board
 from app.domain.exclusions import ExclusionDraft
-from app.services import exclusions
+from app.domain.items import ItemDraft
+from app.services import exclusions, items
 from app.services.diagnostics import diagnostics
 from app.services.live.run import Updater
 from app.services.rankings.influence import influence
@@ -276,3 +277,53 @@ def test_a_ranking_that_is_dropped_takes_all_of_its_pairs_along(bench: Bench) ->
     assert flip["votes"] == int(np.argmax(left < 0)) + 1
     assert flip["share"] == pytest.approx(flip["votes"] / 90)
     assert bench.refit(lasting.slug).summary["votes_to_flip"]["borda"] is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "undecided"),
+    [
+        ("arena", ["tie"]),
+        ("quaternary", ["both_good"]),
+        ("binary", ["left", "right"]),
+        ([("l", 1, 0), ("none", 0, 0), ("r", 0, 2)], ["l", "r"]),
+    ],
+)
+def test_a_pair_without_a_verdict_is_a_tie_or_half_for_either(
+    bench: Bench, outcomes: Any, undecided: list[str]
+) -> None:
+    if not isinstance(outcomes, str):
+        outcomes = [dict(zip(("name", "first", "second"), each, strict=True)) for each in outcomes]
+    board = new_board(bench, ITEMS, outcomes=outcomes)
+    cast(bench, board, [{"menu": ["ada", "bell", "curie"], "ranking": [["bell"], ["ada", "curie"]]}])
+    votes, names = gathered(bench, board).votes, [category.name for category in board.config.categories]
+    told: dict[tuple[int, ...], list[str]] = {}
+    for left, right, outcome in zip(votes.left.tolist(), votes.right.tolist(), votes.outcome.tolist(), strict=True):
+        better = {names[0]: ITEMS[left], names[-1 if len(names) == 3 else 1]: ITEMS[right]}
+        pair = (min(left, right), max(left, right))
+        told.setdefault(pair, []).append(names[outcome] if pair == (0, 2) else better[names[outcome]])
+    assert told == {(0, 1): ["bell"], (1, 2): ["bell"], (0, 2): undecided}
+    sides = {(left, right) for left, right in zip(votes.left, votes.right, strict=True) if 1 not in (left, right)}
+    assert len(sides) == 1, "both halves are of one ordered pair"
+
+
+@pytest.mark.parametrize(
+    ("size", "fields"),
+    [
+        (1, {}),
+        (3, {"unit": "context"}),
+        (40, {"propensity": "estimated-lightgbm"}),
+        (40, {"segments": ["lang"], "cluster": "both", "unit": "context"}),
+        (40, {"outcomes": "quinary", "population": "fixed", "learner": "lightgbm"}),
+    ],
+)
+def test_boards_of_any_kind_take_rankings(bench: Bench, size: int, fields: dict[str, Any]) -> None:
+    board = new_board(bench, (*ITEMS, "extra"), **fields)
+    sent = rankings(size, seed=18, of=4)
+    for number, vote in enumerate(sent):
+        vote["context"] = {"id": f"p{number // 2}", "features": features_of(number // 2)}
+    cast(bench, board, [*sent, {"menu": ["extra", "ada"], "ranking": [["extra"]]}])
+    with bench.work() as work:
+        items.put(work, board, "extra", ItemDraft(active=False))
+    snapshot = bench.refit(board.slug)
+    assert (snapshot.summary["votes"], snapshot.summary["rankings"]) == (size + 1, size + 1)
+    assert np.isfinite(table(bench, snapshot, "borda").value).all()

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.domain.boards import BoardConfig
 from app.domain.exclusions import SUPERSEDED
 from app.domain.menus import verdicts_of
 from app.services.refit.inputs import Inputs, OfferTable, RankingTable, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
-from app.stats.feedback.partitions import OUTSIDE
+from app.stats.feedback.partitions import OUTSIDE, Tiers
 from app.stats.types import Bools, Ints
 
 CELLS = 2**24
-"""Pairs of items, over all votes, that are looked at together."""
+"""Items, or pairs of them, that are looked at together, over all votes."""
 
 
 def with_pairs(inputs: Inputs, config: BoardConfig) -> Inputs:
@@ -63,14 +62,26 @@ def _in_order(rankings: RankingTable, inputs: Inputs) -> tuple[RankingTable, Has
     """
     where = (_keys(inputs.contexts.ids, inputs.contexts.key, rankings.context), _offer_keys(rankings, inputs))
     names = content_hash(inputs.roster.names)
-    on_menu = rankings.tiers != OUTSIDE
-    menu = np.where(on_menu, mix(names), 0).sum(axis=1, dtype=np.uint64)
-    told = mix(np.broadcast_to(names, on_menu.shape), rankings.tiers.astype(np.int64))
-    said = np.where(on_menu, told, 0).sum(axis=1, dtype=np.uint64)
+    hashed = [_hashes(part, names) for part in _parts(rankings.tiers, width=names.size)]
+    menu, said = (np.concatenate(column) for column in zip(*hashed, strict=True))
     superseded = np.array([reason == SUPERSEDED for reason in (*inputs.reasons, "")])[rankings.reason]
     content = (*where, menu, rankings.voter, superseded.astype(np.int64))
     order, occurrence = canonical_order(*content, ties=(said, rankings.propensity, rankings.created))
     return rankings.take(order), mix(*(column[order] for column in content), occurrence)
+
+
+def _hashes(tiers: Tiers, names: Hashes) -> tuple[Hashes, Hashes]:
+    """Of each vote: its menu, and what it says of it; sums over items, so that their order is of no account."""
+    on_menu = tiers != OUTSIDE
+    menu = np.where(on_menu, mix(names), 0).sum(axis=1, dtype=np.uint64)
+    told = mix(np.broadcast_to(names, tiers.shape), tiers.astype(np.int64))
+    return menu, np.where(on_menu, told, 0).sum(axis=1, dtype=np.uint64)
+
+
+def _parts(tiers: Tiers, *, width: int) -> list[Tiers]:
+    """The votes, as many together as have so many cells of a width."""
+    step = max(CELLS // max(width, 1), 1)
+    return [tiers[at : at + step] for at in range(0, len(tiers), step)]
 
 
 def _offer_keys(rankings: RankingTable, inputs: Inputs) -> Ints:
@@ -111,10 +122,9 @@ def _with_offers(
 def _pairs(rankings: RankingTable, own: Hashes, inputs: Inputs) -> _Pairs:
     """Every pair of every menu, one of its items put left by the toss of a coin."""
     first, second = np.triu_indices(len(inputs.roster.names), 1)
-    step = max(CELLS // max(first.size, 1), 1)
-    parts = [_of_menus(rankings.tiers[at : at + step], first, second) for at in range(0, len(rankings), step)]
-    vote = np.concatenate([at * step + part[0] for at, part in enumerate(parts)])
-    pair = np.concatenate([part[1] for part in parts])
+    parts = [_of_menus(part, first, second) for part in _parts(rankings.tiers, width=first.size)]
+    pair = np.concatenate([pairs for _, pairs in parts])
+    vote = np.repeat(np.arange(len(rankings)), np.concatenate([count for count, _ in parts]))
     names = content_hash(inputs.roster.names)
     heads = (mix(own[vote], names[first[pair]], names[second[pair]]) & np.uint64(1)).astype(np.bool_)
     left, right = np.where(heads, second[pair], first[pair]), np.where(heads, first[pair], second[pair])
@@ -122,10 +132,11 @@ def _pairs(rankings: RankingTable, own: Hashes, inputs: Inputs) -> _Pairs:
     return _Pairs(vote, left, right, verdict)
 
 
-def _of_menus(tiers: NDArray[np.int16], first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def _of_menus(tiers: Tiers, first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """How many pairs each menu has, and which, menu by menu."""
     on_menu = tiers != OUTSIDE
-    vote, pair = np.nonzero(on_menu[:, first] & on_menu[:, second])
-    return vote.astype(np.int64), pair.astype(np.int64)
+    both = on_menu[:, first] & on_menu[:, second]
+    return both.sum(axis=1), np.nonzero(both)[1].astype(np.int64)
 
 
 def _votes(pairs: _Pairs, rankings: RankingTable, own: Hashes, config: BoardConfig) -> VoteTable:
