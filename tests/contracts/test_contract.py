@@ -13,7 +13,7 @@ from tests.cli.conftest import data, start_up
 from tests.cli.running import Up
 
 CHECK = Path(__file__).parents[3] / "shared" / "contract" / "check.py"
-THROUGH = "4"
+THROUGH = "5"
 
 __all__ = ["data", "start_up"]
 

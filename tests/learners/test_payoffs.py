@@ -10,7 +10,7 @@ import pytest
 from app.learners.menus import MenuPairs, training
 from app.learners.payoffs.contextual import ContextualPayoffs, Nuisances, fit_nuisances
 from app.learners.payoffs.policy import SHAPE, GapLoss, fit_policy, read_policy
-from app.learners.payoffs.regression import Targets, regress
+from app.learners.payoffs.regression import PENALTIES, Targets, design, regress
 from app.learners.payoffs.second_stage import read
 from app.learners.registry import learner
 from app.stats.errors import InvalidInput
@@ -152,3 +152,31 @@ def test_terms_without_this_gap_loss_are_refused(terms: Terms) -> None:
 def test_bytes_of_another_kind_are_refused(fitted: Nuisances) -> None:
     with pytest.raises(InvalidInput):
         read_policy(fitted.second_stage("plug-in", seed=0).to_bytes())
+
+
+def test_a_ridge_is_the_solution_of_its_normal_equations() -> None:
+    """Of every target on its own rows, under the penalty that predicts the inner folds best."""
+    rng = np.random.default_rng(4)
+    x, weight = rng.normal(size=(90, 3)), np.where(rng.random((90, 5)) < 0.4, rng.uniform(0.5, 2.0, (90, 5)), 0.0)
+    value = x @ rng.normal(size=(3, 5)) + rng.normal(size=(90, 5))
+    targets = Targets(x, value, weight, np.arange(90) % 3)
+    found = regress(targets, seed=0, trees=False)
+    on = design(x, found.centre, found.scale)
+
+    def solved(kept: Floats, penalty: float) -> Floats:
+        columns = []
+        for target in range(5):
+            scaled = kept * targets.scaled[:, target]
+            columns.append(
+                np.linalg.solve(on.T * scaled @ on + penalty * np.eye(4), on.T @ (scaled * value[:, target]))
+            )
+        return np.stack(columns, axis=1)
+
+    crossed = {}
+    for penalty in PENALTIES[:-1]:
+        predicted = [on @ solved((targets.part != fold).astype(np.float64), penalty) for fold in range(3)]
+        crossed[penalty] = np.choose(targets.part[:, None], predicted)
+    best = min(crossed, key=lambda penalty: float((targets.scaled * (value - crossed[penalty]) ** 2).sum()))
+    np.testing.assert_allclose(found.linear, solved(np.ones(90), best), atol=1e-9)
+    np.testing.assert_allclose(found.crossed[weight > 0], crossed[best][weight > 0], atol=1e-9)
+    assert not found.crossed[weight == 0].any()
