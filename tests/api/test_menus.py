@@ -281,3 +281,12 @@ def test_rankings_are_imported_by_the_columns_they_are_in(call: Caller, database
     stored = sorted(vote["ranking"] for vote in board.votes())
     assert stored == [[["y"]], [["z"], ["x"]], [["z"], ["x"]]]
     assert imported(database, path, board.slug, request)[0].votes == Counter(duplicate=3, rejected=1)
+
+
+def test_an_assignment_is_answered_on_its_pair(make_board: MakeBoard) -> None:
+    board = make_board(unit="context")
+    sent = {"contexts": [{"id": "c"}], "mode": "one", "annotator": "a"}
+    drawn = board("POST", "/acquire", sent).json()["assignments"][0]["id"]
+    assert problem(rank(board, assignment=drawn), 422, "contradicts-assignment")["path"] == "menu"
+    assert problem(rank(board, assignment=drawn, menu=None), 422, "contradicts-assignment")["path"] == "ranking"
+    assert board("POST", "/votes", {"assignment": drawn, "outcome": "left"}).status_code == 201
