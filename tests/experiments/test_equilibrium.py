@@ -12,21 +12,23 @@ from typer.testing import CliRunner
 from app.cli.experiments import experiments
 from app.experiments.acquisition.figures import Collected, compare
 from app.experiments.curves import Spot
+from app.experiments.equilibrium import serving
 from app.experiments.equilibrium.cells import EXPLOITABILITY, F1, FEEDBACK, Cell, voters
 from app.experiments.equilibrium.judges import Panel
 from app.experiments.equilibrium.methods import (
     BRADLEY_TERRY,
     BT_PLUG_IN,
+    DEBIASED,
     GLOBAL,
-    OFFSET,
     PLUG_IN,
     POLICY,
     score_outcomes,
 )
 from app.experiments.equilibrium.orthogonality import Orthogonality
 from app.experiments.equilibrium.router import Router
+from app.experiments.equilibrium.serving import Serving, truth, votes_on
 from app.experiments.equilibrium.speed import enumerated, random_games
-from app.experiments.equilibrium.table import CYCLIC, Table
+from app.experiments.equilibrium.table import COVERED, CYCLIC, ERROR, MEAN, MEAN_PLUG_IN, VOTERS, Table
 from app.experiments.scores import ScoreTable, read_prices
 from app.formats.rows import UnusableFile
 from app.stats.feedback import Corrections, all_menus, verdicts
@@ -42,9 +44,9 @@ def cell() -> Cell:
 def test_equilibria_are_harder_to_beat_than_models_of_an_order(cell: Cell) -> None:
     found = {name: cell.judged(each) for name, each in cell.fits.lotteries(cell.x).items()}
     for rival in (BT_PLUG_IN, GLOBAL):
-        assert found[OFFSET][EXPLOITABILITY] < 0.9 * found[rival][EXPLOITABILITY]
-    assert found[OFFSET][F1] > found[BT_PLUG_IN][F1]
-    assert found[POLICY][EXPLOITABILITY] < 1.3 * found[OFFSET][EXPLOITABILITY]
+        assert found[DEBIASED][EXPLOITABILITY] < 0.9 * found[rival][EXPLOITABILITY]
+    assert found[DEBIASED][F1] > found[BT_PLUG_IN][F1]
+    assert found[POLICY][EXPLOITABILITY] < 1.3 * found[DEBIASED][EXPLOITABILITY]
 
 
 def test_the_truth_is_what_all_are_measured_by(cell: Cell) -> None:
@@ -62,23 +64,34 @@ def test_score_outcomes_have_the_slope_of_the_scores() -> None:
     np.testing.assert_allclose(moved, exact, atol=1e-10)
 
 
-def figures(worth: dict[str, float]) -> dict[Spot, dict[str, float]]:
-    return {
+def figures(worth: dict[str, float], *, error: float = 0.02, covered: float = 0.0) -> dict[Spot, dict[str, float]]:
+    found = {
         Spot(feedback, name, voters(count)): {EXPLOITABILITY: value, F1: 0.8}
         for feedback in FEEDBACK
         for count in CYCLIC
         for name, value in worth.items()
     }
+    means = {MEAN: {ERROR: error, COVERED: covered}, MEAN_PLUG_IN: {ERROR: 0.03}}
+    places = [(feedback, voters(count), name) for feedback in FEEDBACK for count in VOTERS for name in means]
+    return found | {Spot(feedback, name, level): means[name] for feedback, level, name in places}
 
 
 def test_bars_fail_a_method_that_is_no_better() -> None:
-    good = {PLUG_IN: 0.12, OFFSET: 0.11, POLICY: 0.11, GLOBAL: 0.2} | dict.fromkeys(BRADLEY_TERRY, 0.2)
+    good = {PLUG_IN: 0.12, DEBIASED: 0.11, POLICY: 0.11, GLOBAL: 0.2} | dict.fromkeys(BRADLEY_TERRY, 0.2)
     table = Table("davidson", 100)
     assert all(each.passed for each in table.verdicts(Collected([figures(good)] * 2)))
+    assert all(each.passed for each in table.verdicts(Collected([figures(good, covered=0.95)] * 5)))
     for name, value in ((PLUG_IN, 0.1), (POLICY, 0.13), (GLOBAL, 0.12), (BT_PLUG_IN, 0.14)):
         failed = [each for each in table.verdicts(Collected([figures(good | {name: value})] * 2)) if not each.passed]
         assert failed
         assert all(name in each.claim for each in failed)
+    for worlds, wrong in (
+        (2, figures(good, error=0.04)),
+        (5, figures(good, covered=0.8)),
+        (5, figures(good, covered=1)),
+    ):
+        (failed_one,) = (each for each in table.verdicts(Collected([wrong] * worlds)) if not each.passed)
+        assert MEAN in failed_one.claim
 
 
 def test_errors_of_nuisances_pass_on_in_second_order() -> None:
@@ -126,10 +139,10 @@ def test_judges_weigh_score_against_price() -> None:
 def test_questions_are_routed_and_every_method_is_paired_with_the_debiased() -> None:
     router = Router(Panel(scored(), np.array([1.0, 0.5, 0.1])), "davidson", 200)
     found = {spot.estimator: figures for spot, figures in router.replicate(0).items()}
-    assert found[OFFSET]["less the debiased"] == 0.0
-    assert found[OFFSET]["value against the debiased"] == pytest.approx(0.0, abs=1e-12)
+    assert found[DEBIASED]["less the debiased"] == 0.0
+    assert found[DEBIASED]["value against the debiased"] == pytest.approx(0.0, abs=1e-12)
     for name in (BT_PLUG_IN, GLOBAL):
-        apart = found[name][EXPLOITABILITY] - found[OFFSET][EXPLOITABILITY]
+        apart = found[name][EXPLOITABILITY] - found[DEBIASED][EXPLOITABILITY]
         assert found[name]["less the debiased"] == pytest.approx(apart)
         assert 0.0 <= found[name]["its standard error"] < 0.2
 
@@ -147,3 +160,22 @@ def test_prices_are_shares_of_the_highest(tmp_path: Path) -> None:
     file.write_text("model,output_price\na,0\n")
     with pytest.raises(UnusableFile, match="above 0"):
         read_prices(file, ("a",))
+
+
+def test_the_policy_is_timed_against_what_it_replaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "REPEATS", {1: 3, 2000: 1})
+    found = compare(Serving("davidson", 150, sizes=(20,)), 2, processes=1)
+    assert [each.claim.split(" in ")[1] for each in found.verdicts][-1] == EXPLOITABILITY
+    assert len(found.verdicts) == 3
+    times = {(each.spot.estimator, each.spot.level): each.mean for each in found.quantities if "alone" in each.name}
+    assert times["policy", "20 items"] < times["payoffs and solver", "20 items"]
+
+
+def test_cycles_have_no_winner_without_a_context() -> None:
+    games = truth(np.zeros((7, 5)), np.zeros((1, 5)))
+    np.testing.assert_allclose(games, -games.transpose(0, 2, 1))
+    np.testing.assert_allclose(equilibria(games, Terms(0.05)).lotteries, 1.0 / 7.0, atol=1e-9)
+    votes = votes_on(np.repeat(games, 2000, axis=0), np.random.default_rng(0))
+    assert ((votes.tiers >= 0).sum(axis=1) == 2).all()
+    won = votes.tiers[:, 0][votes.tiers[:, 0] >= 0] == 0
+    assert abs(won.mean() - 0.5) < 4 * 0.5 / np.sqrt(won.size)

@@ -14,6 +14,7 @@ from app.experiments.acquisition.report import as_record, draw, tables
 from app.experiments.equilibrium.judges import Panel
 from app.experiments.equilibrium.orthogonality import Orthogonality
 from app.experiments.equilibrium.router import Router
+from app.experiments.equilibrium.serving import Serving
 from app.experiments.equilibrium.speed import Speed
 from app.experiments.equilibrium.strength import Frontier, Regularisation
 from app.experiments.equilibrium.table import Table
@@ -27,8 +28,9 @@ PARTS: Mapping[str, Callable[[str, int], Part]] = {
     "frontier": Frontier,
     "orthogonality": Orthogonality,
     "speed": Speed,
+    "serving": Serving,
 }
-RUNS = {"table": 5, "regularisation": 5, "frontier": 5, "orthogonality": 5, "speed": 2, "router": 5}
+RUNS = {"table": 5, "regularisation": 5, "frontier": 5, "orthogonality": 5, "speed": 2, "serving": 2, "router": 5}
 ROUTER = "router"
 NAMES = ", ".join((*PARTS, ROUTER))
 File = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, show_default=False)]
@@ -57,9 +59,10 @@ def equilibrium(
 
     table: pairs, rankings and winners by one, three and five voters, every method. regularisation: strengths of l2
     and kl. frontier: hard budgets, and the least exploitability that they allow. orthogonality: how errors of the
-    nuisances pass on, exactly. speed: the solver against support enumeration and a linear programme. router: --scores
-    (as `experiment coverage` reads them, with a column `split`), --models (model, output_price), --features: three
-    judges vote on training questions, test questions are routed. Exit status 1 where a bar is missed.
+    nuisances pass on, exactly. speed: the solver against support enumeration and a linear programme. serving: the
+    policy against payoffs and solver. router: --scores (as `experiment coverage` reads them, with a column `split`),
+    --models (model, output_price), --features: three judges vote on training questions, test questions are routed. Exit
+    status 1 where a bar is missed.
     """
     measured = _router(scores, features, models, learner, n) if part == ROUTER else PARTS[part](learner, n)
     made = runs or RUNS[part]

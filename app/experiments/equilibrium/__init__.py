@@ -6,4 +6,5 @@ table           every method on every kind of feedback
 strength        strengths of the regulariser, budgets
 orthogonality   how errors of the nuisances pass on
 speed           what solvers cost
+serving         what an answer costs by the policy
 """

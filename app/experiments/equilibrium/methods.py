@@ -29,8 +29,9 @@ from app.stats.games import (
 from app.stats.inference import bands
 from app.stats.types import Covariates, Estimate, Floats, OutcomeLearner
 
-PLUG_IN, PAPER, OFFSET, AUTO = "plug-in", "debiased, paper's form", "debiased, offset", "debiased, auto"
-POLICY = "amortised on offset"
+PLUG_IN, PAPER, OFFSET, DEBIASED = "plug-in", "debiased, paper's form", "debiased, offset", "debiased"
+"""The last chooses between the others by their out-of-fold loss, as boards do."""
+POLICY = "amortised"
 BT_PLUG_IN, BT_DEBIASED, BT_REGULARISED = "contextual BT", "contextual BT, debiased", "contextual BT, regularised"
 BORDA, GLOBAL, ROBUST = "contextual Borda", "global lottery", "robust global lottery"
 BRADLEY_TERRY = (BT_PLUG_IN, BT_DEBIASED, BT_REGULARISED)
@@ -77,7 +78,7 @@ class Fits:
         forms: dict[str, Form] = {PLUG_IN: "plug-in", PAPER: "paper", OFFSET: "offset"}
         found = {name: self.nuisances.second_stage(form, seed=self.seed) for name, form in forms.items()}
         best = min(found, key=lambda name: found[name].loss[found[name].form])
-        return {**found, AUTO: found[best]}
+        return {**found, DEBIASED: found[best]}
 
     def payoffs(self, method: str, x: Floats) -> Floats:
         """(u, K, K) A(x) by a method with a second stage."""
@@ -85,9 +86,9 @@ class Fits:
 
     def lotteries(self, x: Floats) -> dict[str, Floats]:
         """(u, K) by every method."""
-        payoffs = {method: self.payoffs(method, x) for method in (PLUG_IN, PAPER, OFFSET, AUTO)}
+        payoffs = {method: self.payoffs(method, x) for method in (PLUG_IN, PAPER, OFFSET, DEBIASED)}
         found = {method: equilibria(each, self.terms).lotteries for method, each in payoffs.items()}
-        found[POLICY] = self.policy(OFFSET).lotteries(x)
+        found[POLICY] = self.policy(DEBIASED).lotteries(x)
         found |= self._transitive(payoffs, x)
         for name, lottery in self._everywhere().items():
             found[name] = np.tile(lottery, (len(x), 1))
@@ -114,7 +115,7 @@ class Fits:
             BT_PLUG_IN: sole_winner(scores),
             BT_DEBIASED: sole_winner(self._debiased_scores(x)),
             BT_REGULARISED: equilibria(bradley_terry_game(scores), self.terms).lotteries,
-            BORDA: sole_winner(borda_scores(payoffs[OFFSET])),
+            BORDA: sole_winner(borda_scores(payoffs[DEBIASED])),
         }
 
     def _debiased_scores(self, x: Floats) -> Floats:

@@ -14,8 +14,8 @@ from app.experiments.equilibrium.judges import Panel
 from app.experiments.equilibrium.methods import (
     BORDA,
     BT_PLUG_IN,
+    DEBIASED,
     GLOBAL,
-    OFFSET,
     PLUG_IN,
     Fits,
     menu_sample,
@@ -66,7 +66,7 @@ class Router:
         fits = Fits.of(self.covariates[train], sample, self.learner, terms, seed=seed)
         lotteries, truth = fits.lotteries(self.covariates[test]), self.panel.payoffs(test)
         return {
-            Spot("pairs", name, "test questions"): self._figures(each, lotteries[OFFSET], truth)
+            Spot("pairs", name, "test questions"): self._figures(each, lotteries[DEBIASED], truth)
             for name, each in lotteries.items()
         }
 
@@ -90,7 +90,7 @@ class Router:
         for rival in RIVALS:
             spot = Spot("pairs", rival, "test questions")
             less, error = (float(found.values(spot, name).mean()) for name in (LESS, LESS_ERROR))
-            yield Verdict(f"{OFFSET} at or below {rival} in exploitability", f"{less:.4f} ± {error:.4f}", less >= 0)
+            yield Verdict(f"{DEBIASED} at or below {rival} in exploitability", f"{less:.4f} ± {error:.4f}", less >= 0)
 
 
 def _error(values: Floats) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from app.experiments.acquisition.figures import Collected, Figures
 from app.experiments.curves import Spot, Verdict
 from app.experiments.equilibrium.cells import EXPLOITABILITY, Cell
-from app.experiments.equilibrium.methods import OFFSET, PLUG_IN
+from app.experiments.equilibrium.methods import DEBIASED, PLUG_IN
 from app.stats.games import Budget, Terms, equilibria, exploitability, frontier
 from app.stats.simulate.electorate import Electorate
 
@@ -38,7 +38,7 @@ class Regularisation:
     def replicate(self, seed: int) -> Figures:
         """One board, solved at every strength."""
         cell = Cell(Electorate(3, "pairs", seed), self.learner, seed, self.n)
-        payoffs = {method: cell.fits.payoffs(method, cell.x) for method in (PLUG_IN, OFFSET)}
+        payoffs = {method: cell.fits.payoffs(method, cell.x) for method in (PLUG_IN, DEBIASED)}
         terms = {f"l2, {strength:g}": Terms(strength) for strength in STRENGTHS}
         terms |= {f"kl, {strength:g}": Terms(strength, "kl") for strength in STRENGTHS if strength}
         return {
@@ -49,9 +49,9 @@ class Regularisation:
 
     def verdicts(self, found: Collected) -> Iterator[Verdict]:
         """Weak regularisation changes little."""
-        least = found.values(Spot("pairs", OFFSET, "l2, 0"), EXPLOITABILITY).mean()
+        least = found.values(Spot("pairs", DEBIASED, "l2, 0"), EXPLOITABILITY).mean()
         for strength in (1e-3, 1e-2):
-            value = found.values(Spot("pairs", OFFSET, f"l2, {strength:g}"), EXPLOITABILITY).mean()
+            value = found.values(Spot("pairs", DEBIASED, f"l2, {strength:g}"), EXPLOITABILITY).mean()
             claim = f"exploitability at a strength of {strength:g} within 5% of that at 0"
             yield Verdict(claim, f"{value / least:.3f}", bool(abs(value / least - 1.0) <= 0.05))
 
@@ -71,7 +71,7 @@ class Frontier:
     def replicate(self, seed: int) -> Figures:
         """One board, solved under every budget."""
         cell = Cell(Electorate(3, "pairs", seed), self.learner, seed, self.n)
-        truth, payoffs = cell.truth[:FEW], cell.fits.payoffs(OFFSET, cell.x[:FEW])
+        truth, payoffs = cell.truth[:FEW], cell.fits.payoffs(DEBIASED, cell.x[:FEW])
         least = np.mean([frontier(game, PRICES, LIMITS) for game in truth], axis=0)
         found: dict[Spot, dict[str, float]] = {}
         for limit, value in zip(LIMITS, least, strict=True):
@@ -79,7 +79,7 @@ class Frontier:
             lotteries = equilibria(payoffs, terms).lotteries
             level = f"budget {limit:.1f}"
             worst = float(exploitability(truth, lotteries).mean())
-            found[Spot("pairs", OFFSET, level)] = {EXPLOITABILITY: worst, COST: float((lotteries @ PRICES).max())}
+            found[Spot("pairs", DEBIASED, level)] = {EXPLOITABILITY: worst, COST: float((lotteries @ PRICES).max())}
             found[Spot("pairs", BEST, level)] = {EXPLOITABILITY: float(value)}
         return found
 
@@ -87,7 +87,7 @@ class Frontier:
         """Budgets hold, and more of it never hurts what is possible."""
         levels = [f"budget {limit:.1f}" for limit in LIMITS]
         over = max(
-            float(found.values(Spot("pairs", OFFSET, level), COST).max()) - limit
+            float(found.values(Spot("pairs", DEBIASED, level), COST).max()) - limit
             for level, limit in zip(levels, LIMITS, strict=True)
         )
         yield Verdict("every lottery is within its budget to 1e-9", f"{over:.1e} over", over <= SLACK)
