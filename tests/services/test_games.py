@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.domain.boards import BoardConfig
+from app.domain.exclusions import SUPERSEDED
 from app.services.refit import parts
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fit import refit
@@ -179,6 +180,19 @@ def test_logged_chances_of_menus_are_used_and_corrected_for_exclusions() -> None
     assert context.votes.propensity.mean() == pytest.approx(0.25 * 0.75, rel=0.05)
     battle = ballots(inputs, logged).sample
     assert battle.votes.propensity.mean() == pytest.approx(0.25, rel=0.05)
+    again = ballots(replace(inputs, reasons=(SUPERSEDED,)), replace(logged, unit="context")).sample
+    np.testing.assert_allclose(again.votes.propensity, 0.25)
+
+
+def test_chances_of_pairs_with_exclusions_are_estimated() -> None:
+    inputs = ranked(SIZE.inputs(), propensity=0.25)
+    sent = replace(inputs.votes, propensity=np.full(300, 1 / 12))
+    logged = ballots(replace(inputs, votes=sent), SIZE.config).sample
+    np.testing.assert_allclose(np.unique(logged.votes.propensity), [1 / 6, 0.25])
+    reason = np.where(np.arange(300) < 9, 0, -1)
+    lost = replace(inputs, votes=replace(sent, reason=reason), reasons=("bot",))
+    sample = ballots(lost, SIZE.config).sample
+    np.testing.assert_allclose(sample.votes.propensity, estimated_propensities(sample))
 
 
 def test_pairs_on_no_menu_are_left_to_the_models() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.domain.boards import BoardConfig
+from app.domain.exclusions import SUPERSEDED
 from app.domain.outcomes import rule
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.games.contest import favours
@@ -81,7 +83,7 @@ def ballots_of(inputs: Inputs, config: BoardConfig, stored: Stored) -> Ballots |
 def _rankings(inputs: Inputs, rankings: RankingTable, config: BoardConfig, frame: Frame) -> _Cast:
     """Votes on menus that are rows of the frame, without items that can no longer be drawn."""
     row = dict(zip(frame.vote_id.tolist(), frame.sample.votes.row.tolist(), strict=True))
-    used = _kept(rankings, config)
+    used = _kept(rankings, _lost(rankings.reason, inputs.reasons), config)
     here = np.array([number in row for number in rankings.ids.tolist()], dtype=np.bool_)
     counted = np.flatnonzero(here & (rankings.reason < 0))
     whole = ~(rankings.tiers[:, ~inputs.roster.active] != OUTSIDE).any(axis=1)
@@ -93,24 +95,37 @@ def _rankings(inputs: Inputs, rankings: RankingTable, config: BoardConfig, frame
     )
 
 
-def _kept(rankings: RankingTable, config: BoardConfig) -> Floats:
+def _lost(reason: Ints, reasons: Sequence[str]) -> Bools:
+    """(m,) votes that are excluded with nothing in their place."""
+    replaced = np.array([each == SUPERSEDED for each in (*reasons, "")])[reason]
+    lost: Bools = (reason >= 0) & ~replaced
+    return lost
+
+
+def _kept(rankings: RankingTable, lost: Bools, config: BoardConfig) -> Floats:
     """(m,) logged propensities after exclusions: times the share of the menu's votes that count.
 
     On boards of battles a row goes with its vote, so the share is against that of all menus.
     """
     _, menu = np.unique(rankings.tiers != OUTSIDE, axis=0, return_inverse=True)
-    counts = (rankings.reason < 0).astype(np.float64)
-    share = (np.bincount(menu.ravel(), counts) + counts.mean()) / (np.bincount(menu.ravel()) + 1.0)
-    against = counts.mean() if config.unit == "battle" else 1.0
-    used: Floats = np.minimum(rankings.propensity * share[menu.ravel()] / against, 1.0)
+    menu, counted = menu.ravel(), (rankings.reason < 0).astype(np.float64)
+    cast, overall = counted + lost, counted.sum() / (counted + lost).sum()
+    share = (np.bincount(menu, counted) + overall) / (np.bincount(menu, cast) + 1.0)
+    against = overall if config.unit == "battle" else 1.0
+    used: Floats = np.minimum(rankings.propensity * share[menu] / against, 1.0)
     return used
 
 
 def _pairs(inputs: Inputs, frame: Frame, config: BoardConfig) -> _Cast:
-    """Votes on pairs as votes on menus of two: of both orders together, where both are shown."""
+    """Votes on pairs as votes on menus of two: of both orders together, where both are shown.
+
+    Their logged propensities are as sent: no good where votes are excluded, or pairs drawn here wait for an answer.
+    """
     votes = frame.sample.votes
     assert inputs.rankings is not None
     own = np.flatnonzero(~np.isin(frame.vote_id, inputs.rankings.ids))
+    lost = _lost(inputs.votes.reason, inputs.reasons) & ~np.isin(inputs.votes.ids, inputs.rankings.ids)
+    good = inputs.draws is None and not lost.any()
     left, right = votes.left[own], votes.right[own]
     favour = favours(rule(config.categories))[votes.outcome[own]]
     tiers = np.full((own.size, frame.sample.n_items), OUTSIDE, dtype=np.int16)
@@ -119,7 +134,7 @@ def _pairs(inputs: Inputs, frame: Frame, config: BoardConfig) -> _Cast:
     seen = np.zeros((frame.sample.n_items,) * 2, dtype=np.bool_)
     seen[left, right] = True
     at = np.searchsorted(inputs.votes.ids, frame.vote_id[own], sorter=(order := np.argsort(inputs.votes.ids)))
-    sent = inputs.votes.propensity[order[at]]
+    sent = np.where(good, inputs.votes.propensity[order[at]], np.nan)
     return _Cast(votes.row[own], inputs.votes.offer[order[at]], tiers, sent * (1.0 + seen[right, left]))
 
 
