@@ -255,6 +255,11 @@ def test_an_import_of_an_export_gives_the_same_rankings(
     assert (summary.votes, summary.excluded, rejects.told) == (Counter(created=5), 1, [])
     lines = [board("GET", "/votes/export?raw_voters=true").text for board in (menus, copy)]
     assert sorted(lines[0].splitlines()) == sorted(lines[1].splitlines())
+    by_id = {each["id"]: each for each in map(json.loads, lines[0].splitlines())}
+    told = [by_id[fate["vote"]] for fate in fates]
+    assert [each["kind"] for each in told] == ["partial", "partial", "pair", "winner", "partial"]
+    assert [each["ranking"] for each in told][:3] == [[["beta"], ["alpha"]], [["gamma", "alpha"]], None]
+    assert [each["menu"] for each in told][1:3] == [["gamma", "alpha"], None]
     assert imported(database, path, copy.slug, Request(ORTHORANK))[0].votes == Counter(duplicate=5)
 
 
@@ -280,6 +285,7 @@ def test_rankings_are_imported_by_the_columns_they_are_in(call: Caller, database
     ]
     stored = sorted(vote["ranking"] for vote in board.votes())
     assert stored == [[["y"]], [["z"], ["x"]], [["z"], ["x"]]]
+    path.write_text("\n".join(json.dumps(row) for row in reversed(rows)))
     assert imported(database, path, board.slug, request)[0].votes == Counter(duplicate=3, rejected=1)
 
 
