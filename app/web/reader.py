@@ -47,5 +47,8 @@ class Reader(Protocol):
     def equilibria(self, slug: str) -> Answer:
         """`GET …/equilibrium/segments`."""
 
+    def history(self, slug: str, settled: Mapping[str, str]) -> Answer:
+        """`GET …/rankings/history` for choices that exist."""
+
     def diagnostics(self, slug: str) -> Answer:
         """`GET …/diagnostics`."""

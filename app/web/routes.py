@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.web.choices import settle
 from app.web.diagnostics import DiagnosticsView, diagnostics_view
 from app.web.equilibrium import EquilibriumView, equilibrium_view
+from app.web.history import HistoryView, history_view
 from app.web.leaderboard import Leaderboard, leaderboard
 from app.web.pages import HERE, Assets, Pages
 from app.web.pairs import PairsView, pairs_view
@@ -83,6 +84,15 @@ def equilibrium(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
     return pages.answer("board.html", **_frame(card, "equilibrium"), view=view)
 
 
+@router.get("/boards/{slug}/history")
+def history(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+    card = reader.card(slug)
+    if card is None:
+        return pages.answer("missing.html", status=404)
+    view = _history(reader, card, request) if card.public else None
+    return pages.answer("board.html", **_frame(card, "history"), view=view)
+
+
 @router.get("/boards/{slug}/diagnostics")
 def diagnostics(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
     card = reader.card(slug)
@@ -124,6 +134,13 @@ def equilibrium_part(card: Admitted, request: Request, pages: PagesOf, reader: R
     )
 
 
+@router.get("/boards/{slug}/trends")
+def history_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+    return pages.fragment(
+        request, "_history.html", (card, reader.version(card.slug)), lambda: _history(reader, card, request)
+    )
+
+
 @router.get("/boards/{slug}/checks")
 def diagnostics_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
     return pages.fragment(
@@ -143,6 +160,13 @@ def _pairs(reader: Reader, card: Card, request: Request) -> PairsView:
     return pairs_view(ranking, answer, title=card.title, wanted=request.query_params.get("items", ""))
 
 
+def _history(reader: Reader, card: Card, request: Request) -> HistoryView:
+    menu = reader.menu(card.slug)
+    settled = settle({**request.query_params, "scale": ""}, menu)
+    ranking = reader.ranking(card.slug, settled)
+    return history_view(ranking, reader.history(card.slug, settled), settled, menu, title=card.title)
+
+
 def _equilibrium(reader: Reader, card: Card) -> EquilibriumView:
     ranking = reader.ranking(card.slug, settle({}, reader.menu(card.slug)))
     return equilibrium_view(ranking, reader.equilibria(card.slug), title=card.title)
@@ -155,6 +179,7 @@ def _diagnostics(reader: Reader, card: Card) -> DiagnosticsView:
 FRAMES = {
     "leaderboard": ("board.js", "_leaderboard.html", "leaderboard", ""),
     "pairs": ("pairs.js", "_pairs.html", "heatmap", "/pairs"),
+    "history": ("pairs.js", "_history.html", "trends", "/history"),
     "equilibrium": ("pairs.js", "_equilibrium.html", "mixtures", "/equilibrium"),
     "diagnostics": ("diagnostics.js", "_diagnostics.html", "checks", "/diagnostics"),
 }

@@ -13,6 +13,7 @@ from app.db.unit_of_work import UnitOfWork
 from app.services import access, boards
 from app.services.diagnostics import diagnostics
 from app.services.equilibrium.read import segments
+from app.services.rankings.history import history
 from app.services.rankings.opened import Opener
 from app.services.rankings.pairs import pairs
 from app.services.rankings.query import ESTIMATORS, INTERVALS, RankingQuery, kinds_of
@@ -21,6 +22,9 @@ from app.services.rankings.rendered import Rendered
 from app.web.choices import Combination, Menu
 from app.web.reader import Answer, Card
 from app.web.words import ESTIMANDS
+
+POINTS = 100
+"""Of a history."""
 
 
 class ServiceReader:
@@ -86,6 +90,13 @@ class ServiceReader:
         answer = orjson.loads(body)
         live = answer["live"] is not None and answer["live"]["included"]
         return _labelled(answer | {"votes_pending": head.waiting(live=live)}, labels)
+
+    def history(self, slug: str, settled: Mapping[str, str]) -> Answer:
+        """`GET …/rankings/history` for choices that exist."""
+        with self._work() as work:
+            board = boards.find(work, slug)
+            answer: Answer = orjson.loads(orjson.dumps(history(work, board, _query(settled), points=POINTS)))
+        return answer
 
     def pairs(self, slug: str) -> Answer:
         """`GET …/pairs`."""

@@ -63,3 +63,28 @@ def mixture(segment: str | None, distribution: dict[str, float] | None) -> dict[
         return {"segment": segment, "status": "pending", "votes": 0, "distribution": None, "exploitability": None}
     known = {"distribution": distribution, "exploitability": 0.021}
     return {"segment": segment, "status": "ok", "votes": 1234, **known}
+
+
+def past() -> dict[str, Any]:
+    """The answer of `GET …/rankings/history` with three snapshots; one item came in between."""
+    moments = ("2026-11-28T12:00:00Z", "2026-11-29T12:00:00Z", "2026-11-30T12:00:00+00:00")
+    return {
+        "board": "chat",
+        "snapshots": 9,
+        "points": [{"snapshot": f"s{at}", "computed_at": moment} for at, moment in enumerate(moments)],
+        "items": [
+            course("aurora", (0.2, 0.5, 0.9), rank=(2, 1, 1), beyond=True),
+            course("basalt", (0.8, 0.8, 0.8), rank=(1, 2, 2), beyond=False),
+            course("cinder", (None, -1.0, -1.7), rank=(None, 3, 3), beyond=None),
+        ],
+    }
+
+
+def course(
+    item: str, scores: tuple[float | None, ...], *, rank: tuple[int | None, ...], beyond: bool | None
+) -> dict[str, Any]:
+    """One item of a history."""
+    intervals = [None if score is None else [score - 0.2, score + 0.2] for score in scores]
+    errors = [None if score is None else 0.1 for score in scores]
+    row = {"item": item, "score": list(scores), "standard_error": errors, "interval": intervals, "rank": list(rank)}
+    return row | {"changed_beyond_noise": beyond, "steps_beyond_noise": [None, *[beyond] * (len(scores) - 1)]}

@@ -9,7 +9,7 @@ from fastapi import HTTPException
 
 from app.web.choices import Menu
 from app.web.reader import Answer, Card
-from tests.web.answers import MENU, mixture, pending_diagnostics, ranking, standing, unknown
+from tests.web.answers import MENU, mixture, past, pending_diagnostics, ranking, standing, unknown
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">\"'><script>document.title='owned'</script>"
 PUBLIC = Card("chat", "Chat assistants", public=True)
@@ -48,11 +48,16 @@ class FakeReader:
         self.asked: list[Mapping[str, str]] = []
         self.boards = [PUBLIC, PRIVATE]
         self._checks = pending_diagnostics()
+        self._past = past()
         self.show(*START)
 
     def show(self, *rows: dict[str, Any], **more: Any) -> None:
         """What rankings answer from now on."""
         self._answer = ranking(*rows, **more)
+
+    def remember(self, **more: Any) -> None:
+        """What histories answer from now on."""
+        self._past = past() | more
 
     def find(self, **sections: dict[str, Any]) -> None:
         """What diagnostics answer from now on."""
@@ -69,7 +74,7 @@ class FakeReader:
             raise HTTPException(401)
 
     def version(self, slug: str) -> Hashable:
-        return slug, repr(self._answer), repr(self._checks)
+        return slug, repr(self._answer), repr(self._checks), repr(self._past)
 
     def menu(self, slug: str) -> Menu:  # noqa: ARG002
         return MENU
@@ -77,6 +82,10 @@ class FakeReader:
     def ranking(self, slug: str, settled: Mapping[str, str]) -> Answer:
         self.asked.append(settled)
         return self._answer | {"board": slug}
+
+    def history(self, slug: str, settled: Mapping[str, str]) -> Answer:
+        self.asked.append(settled)
+        return self._past | {"board": slug}
 
     def diagnostics(self, slug: str) -> Answer:
         return self._checks | {"board": slug}

@@ -126,3 +126,11 @@ def test_mixtures_show_titles_and_follow_costs(client: TestClient, admin: dict[s
     assert dear.status_code == 200
     assert "Ada &lt;3" not in dear.text
     assert client.get("/boards/nowhere/equilibrium").status_code == 404
+
+
+def test_the_history_of_a_ranked_board_shows_titles(client: TestClient, ranked: str) -> None:
+    page = client.get(f"/boards/{ranked}/history")
+    assert page.status_code == 200
+    assert "Ada &lt;3" in page.text
+    assert page.text.count("<polyline") == len(ITEMS)
+    assert "1 of 1" in page.text
