@@ -40,11 +40,11 @@ class Comparison(BaseModel):
 
 
 class Equality(BaseModel):
-    """Chi-square test that all ranked items have one score; `statistic` is null where it is infinite."""
+    """Chi-square test that all ranked items have one score; null where clusters are too few to judge by."""
 
     statistic: float | None
     degrees: int
-    p_value: float
+    p_value: float | None
 
 
 class Comparisons(Answered):

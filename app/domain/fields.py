@@ -24,8 +24,8 @@ SMALLEST_PROPENSITY = 1e-9
 
 
 def _written_time(value: Any) -> Any:
-    # The parser would read a number as seconds of 1970; the contract knows written times only.
-    if isinstance(value, str | datetime):
+    # The parser would read a number, written out or not, as seconds of 1970; the contract knows written times only.
+    if isinstance(value, datetime) or (isinstance(value, str) and ":" in value):
         return value
     raise ValueError("Input should be a time as in RFC 3339, such as 2026-11-30T12:00:00Z")
 

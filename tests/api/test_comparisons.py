@@ -207,3 +207,16 @@ def test_windows_and_segments_are_compared_too(compared: BoardCaller) -> None:
     nothing = read(compared, "/top?to=2000-01-01T00:00:00Z&k=2")
     assert (nothing["surely"], {row["chance"] for row in nothing["items"]}) == (None, {None})
     problem(compared("GET", "/top?segment=lang:fr"), 404, "unknown-segment")
+
+
+def test_three_voters_cannot_tell_whether_four_items_are_equal(
+    client: TestClient, admin: dict[str, str], bench: Bench
+) -> None:
+    board = BoardCaller(Caller(client, admin), "three-voters")
+    board.call("POST", "/v1/boards", {"slug": board.slug, "features": FEATURES, "open_items": True, "cluster": "voter"})
+    votes = ballots(ITEMS, 300, seed=2, contexts=300)
+    board.batch(*({**vote, "voter": f"v{at % 3}"} for at, vote in enumerate(votes)))
+    bench.refit(board.slug)
+    document = read(board, "/comparisons")
+    assert all(row["standard_error"] > 0 for row in document["comparisons"])
+    assert document["equality"] == {"statistic": None, "degrees": 2, "p_value": None}

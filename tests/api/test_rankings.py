@@ -320,3 +320,9 @@ def test_excluded_votes_are_counted_by_reason(voted: BoardCaller, bench: Bench) 
     document = rankings(voted)
     assert document["votes_excluded"] == {"bot": 3}
     assert (document["votes"], document["rows"]) == (597, 597)
+
+
+@pytest.mark.parametrize("moment", ["0", "1700000000", "2026-11-30", "yesterday"])
+def test_a_window_is_told_by_times_with_their_zone(ranked: BoardCaller, moment: str) -> None:
+    told = problem(ranked("GET", f"/rankings?from={moment}"), 422, "bad-field")
+    assert told["path"] == "from"

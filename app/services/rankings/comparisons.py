@@ -83,9 +83,10 @@ def _equality(standings: Standings) -> dict[str, Any] | None:
     if standings.covariance is None or len(standings.items) < 2:
         return None
     test = equality_test(standings.estimate)
-    # An infinite statistic, of a difference known without error, is no number of JSON.
-    statistic = None if test.statistic == float("inf") else test.statistic
-    return {"statistic": statistic, "degrees": test.degrees, "p_value": test.p_value}
+    if test.statistic == float("inf"):
+        # A difference seems to be known without error: there are as few clusters as items, and nothing to judge it by.
+        return {"statistic": None, "degrees": test.degrees, "p_value": None}
+    return {"statistic": test.statistic, "degrees": test.degrees, "p_value": test.p_value}
 
 
 def _rows(query: RankingQuery, standings: Standings, pick: Pick) -> list[dict[str, Any]]:

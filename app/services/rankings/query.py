@@ -106,7 +106,7 @@ def unknown_segment(segment: str, expected: list[str]) -> DomainError:
 
 def unknown_anchor(anchor: str, expected: list[str]) -> DomainError:
     """An anchor without a score."""
-    detail = f"{anchor!r} has no score to measure from"
+    detail = f"{anchor!r} has no score to measure from: it is unknown, retired, or not linked to the others by votes"
     return Invalid("bad-anchor", detail, path="anchor", expected=expected, got=anchor)
 
 
