@@ -29,6 +29,8 @@ MOST_GROWN = 45
 """Pairs up to which each has trees of its own in the second stage; a ridge beyond."""
 MOST_ROWS = 10_000
 """Rows that trees are grown on."""
+MOST_SMALL, SMALL_ROWS = 10, 4_000
+"""Pairs up to which the paper's form competes, which grows trees on all rows for each; and the rows then."""
 MOST_CONTEXTS = 2_000
 SHARES = 40_000
 """Contexts × items that a policy is fitted to."""
@@ -119,14 +121,16 @@ def fit_router(stored: Stored, mu: CrossFit, asked: Equilibrium, costs: Floats) 
 
 def most_rows(pairs: int, n_rows: int) -> int:
     """Rows that a second stage of so many pairs is fitted to."""
-    return min(CELLS // pairs, MOST_ROWS if pairs <= MOST_GROWN else n_rows)
+    if pairs > MOST_GROWN:
+        return min(CELLS // pairs, n_rows)
+    return SMALL_ROWS if pairs <= MOST_SMALL else MOST_ROWS
 
 
 def fit_stage(x: Floats, found: Corrections, group: Ints) -> PayoffRegression:
     """The second stage that predicts other rows' votes best, or none."""
-    grown = found.start.shape[1] <= MOST_GROWN
-    forms: Sequence[Form] = ("plug-in", "offset") if grown else ("plug-in", "linear")
-    return fit_payoffs(x, found, group, stage=forms, seed=SEED)
+    pairs = found.start.shape[1]
+    forms: Sequence[Form] = ("plug-in", "offset") if pairs <= MOST_GROWN else ("plug-in", "linear")
+    return fit_payoffs(x, found, group, stage="auto" if pairs <= MOST_SMALL else forms, seed=SEED)
 
 
 def routing(stored: Stored, contest: Contest, stage: PayoffRegression) -> Router:
