@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 from uuid import UUID
 
 from sqlalchemy import select, text
@@ -67,6 +68,20 @@ class LiveRepository:
         query = select(LiveSum.segment, LiveSum.body)
         query = query.where(LiveSum.snapshot_id == snapshot_id, LiveSum.segment.in_(list(segments)))
         return {row[0]: row[1] for row in self._session.execute(query)}
+
+    def read(self, state: LiveState, segment: str) -> bytes | None:
+        """The sums of a segment, None where it has none, and the state brought to the update that they are of."""
+        query = (
+            select(LiveState.version, LiveSum.body)
+            .outerjoin(LiveSum, (LiveSum.snapshot_id == LiveState.snapshot_id) & (LiveSum.segment == segment))
+            .where(LiveState.snapshot_id == state.snapshot_id)
+        )
+        while True:
+            version, body = self._session.execute(query).one_or_none() or (state.version, None)
+            if version == state.version:
+                return cast(bytes | None, body)
+            # An update came in between: its sums do not go with what was said of the one before.
+            self._session.refresh(state)
 
     def store(self, snapshot_id: UUID, sums: Mapping[str, bytes]) -> None:
         """Put these sums in the place of those of before."""

@@ -85,7 +85,7 @@ def _added(
 ) -> tuple[Standings, Live]:
     snapshot, state, clusters = found
     segment = query.segment or ""
-    body = work.live.sums(snapshot.id, [segment]).get(segment)
+    body = work.live.read(state, segment)
     reasons = tuple(state.document["reasons"])
     live = Live(True, state.version, 0, 0, state.votes_through, clusters, reasons)
     newcomers = state.document["newcomers"] if query.whole else {}
