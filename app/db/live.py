@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import cast
 from uuid import UUID
 
 from sqlalchemy import select, text
@@ -79,7 +78,7 @@ class LiveRepository:
         while True:
             version, body = self._session.execute(query).one_or_none() or (state.version, None)
             if version == state.version:
-                return cast(bytes | None, body)
+                return body
             # An update came in between: its sums do not go with what was said of the one before.
             self._session.refresh(state)
 
