@@ -165,7 +165,7 @@ def test_another_choice_behind_the_numbers_asks_for_a_refit(
     assert not sweep(bench, board)
 
 
-def test_another_labelling_cost_makes_a_refit_due(make_board: Make, bench: Bench) -> None:
+def test_other_costs_make_a_refit_due(make_board: Make, bench: Bench) -> None:
     board = make_board(items=ITEMS)
     board("PUT", "/items/ada", {"label_cost": 2})
     assert not sweep(bench, board)
@@ -173,7 +173,11 @@ def test_another_labelling_cost_makes_a_refit_due(make_board: Make, bench: Bench
     first = bench.refit(board.slug)
     board("PUT", "/items/ada", {"label_cost": 2, "title": "Ada"})
     assert not sweep(bench, board)
-    board("PUT", "/items/ada", {"label_cost": 3})
+    board("PUT", "/items/ada", {"label_cost": 2, "cost": 0.5})
+    assert sweep(bench, board)
+    bench.refitter.serve(board_id(bench, board))
+    assert not sweep(bench, board)
+    board("PUT", "/items/ada", {"label_cost": 3, "cost": 0.5})
     assert sweep(bench, board)
     bench.refitter.serve(board_id(bench, board))
     assert board("GET", "/rankings").json()["snapshot"] != str(first.id)
