@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -45,15 +46,13 @@ def equilibrium(
     """
     check_segment(board, segment)
     if snapshot_id is None:
-        return {**_head(board, None, costs), **_answer(None, PENDING, segment=segment, names=(), board=board, costs={})}
+        return {**_head(board, None, costs), **_Table(board, costs, ()).answer(None, segment, PENDING)}
     snapshot = work.snapshots.get(snapshot_id)
     segment = known_segment(segment, snapshot, board.config)
     kept = _kept(work, snapshot)
-    means = kept.get(segment or "")
-    names: list[str] = snapshot.summary["items"]
+    means, table = kept.get(segment or ""), _Table(board, costs, snapshot.summary["items"])
     status = means.status if means else FEW if kept else PENDING
-    answer = _answer(means, status, segment=segment, names=names, board=board, costs=costs)
-    return {**_head(board, snapshot, costs), **answer}
+    return {**_head(board, snapshot, costs), **table.answer(means, segment, status)}
 
 
 def check_segment(board: Board, segment: str | None) -> None:
@@ -68,7 +67,9 @@ def segments(work: UnitOfWork, board: Board, costs: Costs, *, snapshot_id: UUID 
     kept = {} if snapshot is None else _kept(work, snapshot)
     names: list[str] = [] if snapshot is None else snapshot.summary["items"]
     levels = [] if snapshot is None else sorted(snapshot.summary["segments"].keys() & kept.keys())
-    rows = [_row(kept.get(each), each or None, names, board, costs) for each in ("", *levels)]
+    table, found = _Table(board, costs, names), [kept.get(each) for each in ("", *levels)]
+    status = [PENDING if means is None else means.status for means in found]
+    rows = [table.row(*each) for each in zip(found, (None, *levels), status, strict=True)]
     shares = [_shares(row["distribution"], names) for row in rows]
     distances = _distances(shares)
     return {
@@ -100,31 +101,44 @@ def _kept(work: UnitOfWork, snapshot: Snapshot) -> dict[str, Means]:
     return unpack_means(storage.joined(pieces)) if pieces else {}
 
 
-def _answer(
-    means: Means | None, status: str, *, segment: str | None, names: Sequence[str], board: Board, costs: Costs
-) -> dict[str, Any]:
-    counts = (0, 0, 0, 0) if means is None else means.behind
-    behind = dict(zip(("votes", "rows", "rows_used", "contexts"), counts, strict=True))
-    head = {"segment": segment, "status": status, **behind, "interval": "sidak", "level": LEVEL}
-    if means is None or means.players.size < 2:
-        return {**head, **NOTHING, "robust": None, "payoffs": []}
-    players = [names[at] for at in means.players.tolist()]
-    terms = terms_of(board.config.equilibrium, _costs(players, costs))
-    game = played(means, players, terms)
-    return {**head, **game, "robust": robust(means, players), "payoffs": payoff_rows(means, players)}
+@dataclass(frozen=True)
+class _Table:
+    """Where the games of a board are played.
 
+    Parameters
+    ----------
+    board : its configuration says how.
+    costs : of the board's items.
+    names : of the snapshot's items.
+    """
 
-def _row(means: Means | None, segment: str | None, names: Sequence[str], board: Board, costs: Costs) -> dict[str, Any]:
-    if means is None or means.players.size < 2:
-        status, votes = (PENDING, 0) if means is None else (means.status, means.behind.votes)
-        return {"segment": segment, "status": status, "votes": votes, **NOTHING}
-    players = [names[at] for at in means.players.tolist()]
-    game = played(means, players, terms_of(board.config.equilibrium, _costs(players, costs)))
-    return {"segment": segment, "status": means.status, "votes": means.behind.votes, **game}
+    board: Board
+    costs: Costs
+    names: Sequence[str]
 
+    def row(self, means: Means | None, segment: str | None, status: str) -> dict[str, Any]:
+        """The equilibrium of a segment, null with a status where there is none."""
+        votes = 0 if means is None else means.behind.votes
+        head = {"segment": segment, "status": status, "votes": votes}
+        if means is None or means.players.size < 2:
+            return {**head, **NOTHING}
+        players = self.players(means)
+        costs = np.array([self.costs.get(item, 0.0) for item in players])
+        return {**head, **played(means, players, terms_of(self.board.config.equilibrium, costs))}
 
-def _costs(players: Sequence[str], costs: Costs) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([costs.get(item, 0.0) for item in players])
+    def answer(self, means: Means | None, segment: str | None, status: str) -> dict[str, Any]:
+        """The same with all that it rests on."""
+        _, *counts = (0, 0, 0, 0) if means is None else means.behind
+        behind = dict(zip(("rows", "rows_used", "contexts"), counts, strict=True))
+        row = {**self.row(means, segment, status), **behind, "interval": "sidak", "level": LEVEL}
+        if means is None or means.players.size < 2:
+            return {**row, "robust": None, "payoffs": []}
+        players = self.players(means)
+        return {**row, "robust": robust(means, players), "payoffs": payoff_rows(means, players)}
+
+    def players(self, means: Means) -> list[str]:
+        """Names of those who play."""
+        return [self.names[at] for at in means.players.tolist()]
 
 
 def _shares(distribution: Mapping[str, float] | None, names: Sequence[str]) -> list[float | None]:

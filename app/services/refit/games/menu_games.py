@@ -30,6 +30,7 @@ from app.services.refit.games.rows import SEED
 from app.services.refit.population import distinct
 from app.services.refit.segments import Segments
 from app.stats.feedback import OUTSIDE, Corrections, MenuSample, uniform
+from app.stats.games import Terms
 from app.stats.types import Bools, Covariates, Floats, Ints
 
 
@@ -131,4 +132,5 @@ def _router(ballots: Ballots, fitted: _Fitted, config: BoardConfig, costs: Float
     contest = Contest(players, np.full(start.shape[1], 0.5), favours(rule(config.categories)))
     models = tuple(model for model in nuisances.models.values() if isinstance(model, MenuMargins))
     router = replace(routing(ballots.stored, contest, stage), menus=MenuModels(sample.menus, models))
-    return with_policy(router, x, start, config.equilibrium, costs=costs, n_rows=sample.n_rows)
+    terms = Terms(config.equilibrium.regularisation, config.equilibrium.regulariser, costs[players])
+    return with_policy(router, x, start, terms, n_rows=sample.n_rows)

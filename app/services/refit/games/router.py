@@ -116,7 +116,8 @@ def fit_router(stored: Stored, mu: CrossFit, asked: Equilibrium, costs: Floats) 
     part = drawn(whole, most_rows(contest.ahead.size, whole.n_rows))
     found, x = corrections_of(part, mu, contest), stored.covariates.x[part.pattern]
     stage = fit_stage(x, found, part.context)
-    return with_policy(routing(stored, contest, stage), x, found.start, asked, costs=costs, n_rows=whole.n_rows)
+    terms = Terms(asked.regularisation, asked.regulariser, costs[contest.players])
+    return with_policy(routing(stored, contest, stage), x, found.start, terms, n_rows=whole.n_rows)
 
 
 def most_rows(pairs: int, n_rows: int) -> int:
@@ -140,19 +141,17 @@ def routing(stored: Stored, contest: Contest, stage: PayoffRegression) -> Router
     return Router(tuple(names[at] for at in contest.players.tolist()), len(names), judges, contest, stage, None)
 
 
-def with_policy(router: Router, x: Floats, start: Floats, asked: Equilibrium, *, costs: Floats, n_rows: int) -> Router:
+def with_policy(router: Router, x: Floats, start: Floats, terms: Terms, *, n_rows: int) -> Router:
     """The router with a policy, under terms that one is fitted for.
 
     Parameters
     ----------
     x, start : covariates (n, d) and the models' payoffs (n, P) of rows.
-    asked : the board's configuration.
-    costs : (K,) of deployment.
+    terms : of the games.
     n_rows : of the board.
     """
-    if asked.regulariser != "l2" or asked.regularisation == 0:
+    if terms.regulariser != "l2" or terms.strength == 0:
         return router
-    terms = Terms(asked.regularisation, costs=costs[router.contest.players])
     return replace(router, amortised=_amortised(router, x, start, terms, n_rows=n_rows))
 
 
