@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from app.services.refit.frame import Frame, frame_of
 from app.services.refit.frozen import freeze, refits_only
 from app.services.refit.games.ballots import ballots_of
 from app.services.refit.games.means import Means
-from app.services.refit.inputs import Inputs, Judges
+from app.services.refit.inputs import Inputs, Judges, Roster
 from app.services.refit.menus import counts_rankings
 from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
 from app.services.refit.parts import Ask, Fits, asked
@@ -96,21 +96,10 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     segments = Segments(stored)
     chosen = segments.choose()
     fits = Fits(stored, models, config, choice.chosen, balance, ballots_of(inputs, config, stored))
-    active, roster = inputs.roster.active, inputs.roster
     with asked(fits, len(chosen.ranked), processes=processes) as ask:
-        pairwise = ask("payoffs")
-        tables = _tables(ask, chosen.ranked, lambda done: told(0.6 + 0.3 * done))
-        found = pairwise()
-        waiting = {
-            "plan": ask("plan", tables, roster.label_cost[active]),
-            "flips": ask("flips", tables),
-            "diagnostics": ask("diagnostics", tables, found),
-        }
-        games = _games(ask, fits, chosen.ranked, roster.cost[active])
-        made = {name: part() for name, part in waiting.items()}
-        means, router = games()
-    waits = refits_only(inputs, frame, tables)
-    frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, tables))
+        made = _made(ask, fits, chosen.ranked, inputs.roster, lambda done: told(0.6 + 0.3 * done))
+    waits = refits_only(inputs, frame, made.tables)
+    frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, made.tables))
     summary = {
         **_counts(inputs, frame, config),
         "propensity": frame.kind,
@@ -122,14 +111,32 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         "segments": chosen.levels,
         "segments_left_out": chosen.left_out,
         "refits_only": waits,
-        "votes_to_flip": made["flips"],
+        "votes_to_flip": made.flips,
     }
-    return Result(
-        *(stored, models, featuriser, tuple(tables), found, summary, made["diagnostics"], made["plan"]),
-        means=means,
-        router=router,
-        frozen=frozen,
-    )
+    parts = made.payoffs, summary, made.diagnostics, made.plan, *made.games
+    return Result(stored, models, featuriser, tuple(made.tables), *parts, frozen=frozen)
+
+
+class Made(NamedTuple):
+    """The parts of a refit, see `Parts`."""
+
+    tables: list[Table]
+    payoffs: Payoffs
+    plan: Plan | None
+    flips: dict[str, Any]
+    diagnostics: dict[str, Any]
+    games: Games
+
+
+def _made(ask: Ask, fits: Fits, segments: Sequence[str], roster: Roster, told: Progress) -> Made:
+    """All parts; `told` hears of the rankings, which take longest."""
+    pairwise = ask("payoffs")
+    tables = _tables(ask, segments, told)
+    found = pairwise()
+    plan, flips = ask("plan", tables, roster.label_cost[roster.active]), ask("flips", tables)
+    diagnostics = ask("diagnostics", tables, found)
+    games = _games(ask, fits, segments, roster.cost[roster.active])
+    return Made(tables, found, plan(), flips(), diagnostics(), games())
 
 
 def _games(ask: Ask, fits: Fits, segments: Sequence[str], costs: Floats) -> Callable[[], Games]:
