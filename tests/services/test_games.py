@@ -16,7 +16,7 @@ from app.services.refit.fit import refit
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.games.ballots import Ballots, ballots_of
 from app.services.refit.games.contest import Contest, linked
-from app.services.refit.games.means import mean_payoffs, pack_means, unpack_means
+from app.services.refit.games.means import Behind, mean_payoffs, pack_means, unpack_means
 from app.services.refit.games.router import pack_router, unpack_router
 from app.services.refit.games.rows import corrections_of, drawn
 from app.services.refit.inputs import Inputs, RankingTable
@@ -113,6 +113,7 @@ def test_what_has_few_votes_says_so(frame: Frame) -> None:
 def test_means_come_back_from_bytes(frame: Frame) -> None:
     few = np.arange(frame.sample.n_rows) < 60
     kept = [mean_payoffs(frame, fair, name, rows, consistent=True) for name, rows in (("", None), ("a:b", few))]
+    kept[1] = replace(kept[1], behind=Behind(4, 3, 2, 1))
     found = unpack_means(pack_means(kept))
     assert list(found) == ["", "a:b"]
     for each in kept:
@@ -159,6 +160,10 @@ def test_pairs_and_rankings_are_votes_on_menus() -> None:
     assert (sizes == 3).sum() == 4
     assert np.unique(sample.fold).size == 3
     np.testing.assert_allclose(sample.votes.propensity, estimated_propensities(sample))
+    pairs = sample.votes.tiers[sizes[sample.votes.menu] == 2]
+    votes = SIZE.inputs().votes
+    won = np.concatenate([votes.left[votes.outcome == 0], votes.right[votes.outcome == 1]])
+    np.testing.assert_array_equal(((pairs == 0) & (pairs == 1).any(axis=1)[:, None]).sum(axis=0), np.bincount(won))
     said = sample.votes.tiers[sizes[sample.votes.menu] == 3]
     np.testing.assert_array_equal(np.sort(said, axis=1), np.tile([-1, 0, 1, 2], (100, 1)))
 
