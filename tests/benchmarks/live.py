@@ -27,6 +27,8 @@ ITEMS, CONNECTIONS, POLL = 20, 8, 0.05
 MEDIAN, WORST = 1.0, 3.0
 SIZES = {"b": 4_000, "beside": 8_000}
 BATCH = 2_000
+PATIENCE = 20.0
+"""Seconds for the last vote to be read."""
 
 
 @dataclass
@@ -134,11 +136,14 @@ async def send(client: httpx.AsyncClient, seen: Seen, end: float, pace: tuple[fl
 async def read(client: httpx.AsyncClient, seen: Seen, until: tuple[float, int]) -> None:
     """Ask for the rankings until all votes are in them, or for a while after the last one."""
     end, before = until
-    while seen.sending or time.monotonic() < end + 20:
+    while True:
         answer = (await client.get("/boards/b/rankings")).json()
-        seen.read.append((time.monotonic(), answer["votes"]))
-        if time.monotonic() > end and not seen.sending and answer["votes"] - before >= seen.sent:
-            return
+        now = time.monotonic()
+        seen.read.append((now, answer["votes"]))
+        if now > end and not seen.sending:
+            through = answer["votes"] - before >= seen.sent
+            if through or now > seen.acknowledged[-1][0] + PATIENCE:
+                return
         await asyncio.sleep(POLL)
 
 
