@@ -23,7 +23,7 @@ from app.services.refit.segments import LEAST_SEGMENT, MOST_SEGMENTS
 from app.services.refit.tables import BOARD_STATUSES, FEW_CONTEXTS, FEW_VOTES, Table
 from app.stats.types import Floats
 
-METHOD = 3
+METHOD = 4
 """Raised with every change of code that changes a snapshot's numbers."""
 
 DECIDING = (
