@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from asyncio import to_thread
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from redis import Redis
+from sqlalchemy import Engine
 from starlette.types import Receive, Scope, Send
 from threadpoolctl import threadpool_limits
 
@@ -52,7 +55,7 @@ from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
-from app.db.unit_of_work import UnitOfWork
+from app.db.unit_of_work import Announce, UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
 from app.services.acquire.hatch import Hatch, Works
 from app.services.announce import Announcer
@@ -98,81 +101,142 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     if settings is None:
         settings = load_settings()
         log_to_stderr(settings.server.log_level)
-    if settings.database.url is None or settings.redis.url is None:
-        raise ValueError("the API needs the URLs of a database and of Redis")
     register(settings.estimands.registered)
     # Many requests share the cores: a second thread for one small matrix only gets in the way.
     threadpool_limits(1)
-    engine = open_engine(settings.database.url, pool_size=settings.database.pool_size)
-    sessions = open_sessions(engine)
-    at_once = open_engine(settings.database.url, pool_size=settings.database.pool_size, autocommit=True)
-    # A connection of its own: requests that wait for a policy may hold all others.
-    loader = open_engine(settings.database.url, pool_size=1)
-    # Another: a group of votes waits for no request, and not long for another writer.
-    writer = open_engine(settings.database.url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD)
-    # And another: boards are watched also where all requests wait.
-    watcher = open_engine(settings.database.url, pool_size=1)
-    redis = open_redis(settings.redis.url)
-    limiter = RateLimiter(redis, per_minute=settings.limits.rate_limit)
-    memory, streams = Memory(Warm(), KnownKeys(), Tally(limiter)), Streams()
-    watch = Watch(settings.redis.url, partial(UnitOfWork, open_sessions(watcher)), memory, streams)
-    news = Herald(RedisNews(redis), watch)
-    queue = queue or CeleryQueue(open_celery(settings.redis.url))
-    announcer = Announcer(partial(news.publish, event="votes"), queue.live)
-
-    open_writer = partial(UnitOfWork, open_sessions(writer), announce=announcer.votes)
-    limits = {"most": settings.votes.waiting, "most_bytes": settings.votes.waiting_bytes}
-    box = BallotBox(GroupWriter(open_writer, limiter), **limits)
-
-    shelf = Shelf(partial(UnitOfWork, open_sessions(loader)))
-    works = Works(partial(UnitOfWork, sessions), partial(UnitOfWork, open_sessions(at_once)))
-    hatch = Hatch(works, shelf, limiter)
-    acquiring = AcquireDoor(hatch, memory.tally)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with AsyncExitStack() as closing:
-            # Closed from the last to the first, whatever fails.
-            closing.callback(redis.close)
-            for each in (engine, watcher, at_once, loader, writer):
-                closing.callback(each.dispose)
-            closing.callback(shelf.close)
-            for door in (announcer, acquiring, box):
-                closing.push_async_callback(to_thread, door.close)
-            shelf.warm()
-            await closing.enter_async_context(watch.watching())
-            yield
-
+    parts = Parts.join(settings, Stores.open(settings), queue)
+    ports = parts.ports
     app = OrthorankApi(
         title="orthorank",
         version=version("orthorank"),
         description=DESCRIPTION,
-        lifespan=lifespan,
+        lifespan=parts.living,
         docs_url=None,
         redoc_url=None,
     )
-    app.state.ports = ports = Ports(
-        sessions=sessions,
-        hatch=hatch,
-        announcer=announcer,
-        news=news,
-        streams=streams,
-        watch=watch,
-        votes=VoteDoor(box, patience=settings.votes.patience),
-        redis=redis,
-        limiter=limiter,
-        queue=queue,
-        opener=Opener(),
-        rendered=Rendered(),
-        shelf=shelf,
-    )
-    app.ways_in = PastTheFramework(HotReads(app.in_full, memory), [ports.votes, acquiring])
+    app.state.ports = ports
+    app.ways_in = PastTheFramework(HotReads(app.in_full, parts.memory), [ports.votes, parts.acquiring])
     app.add_middleware(RequestLog)
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
     mount(app, ServiceReader(ports.sessions, ports.opener, ports.rendered))
     return app
+
+
+class Stores(NamedTuple):
+    """The connections of the process, by the work that must not wait for other work.
+
+    Parameters
+    ----------
+    requests : of the routes.
+    at_once : of single statements that are transactions of their own.
+    loader : of policies, while requests that wait for one may hold all others.
+    writer : of groups of votes, which wait for no request, and not long for another writer.
+    watcher : of the watch over boards, also where all requests wait.
+    """
+
+    requests: Engine
+    at_once: Engine
+    loader: Engine
+    writer: Engine
+    watcher: Engine
+    redis: Redis
+
+    @classmethod
+    def open(cls, settings: Settings) -> Stores:
+        """Ready to connect.
+
+        Raises
+        ------
+        ValueError : settings that name no database or no Redis.
+        """
+        url, size = settings.database.url, settings.database.pool_size
+        if url is None or settings.redis.url is None:
+            raise ValueError("the API needs the URLs of a database and of Redis")
+        return cls(
+            requests=open_engine(url, pool_size=size),
+            at_once=open_engine(url, pool_size=size, autocommit=True),
+            loader=open_engine(url, pool_size=1),
+            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD),
+            watcher=open_engine(url, pool_size=1),
+            redis=open_redis(settings.redis.url),
+        )
+
+    def close_with(self, closing: AsyncExitStack) -> None:
+        """Close each of them when the stack is left, whatever fails."""
+        closing.callback(self.redis.close)
+        for engine in (self.requests, self.watcher, self.at_once, self.loader, self.writer):
+            closing.callback(engine.dispose)
+
+
+def _works(engine: Engine, **options: Announce) -> Callable[[], UnitOfWork]:
+    return partial(UnitOfWork, open_sessions(engine), **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the application is made of, and what ends with it.
+
+    Parameters
+    ----------
+    stores : connections.
+    memory : of answers and callers.
+    box : of single votes.
+    acquiring : the way in of requests for the next pair.
+    ports : what routes are given.
+    """
+
+    stores: Stores
+    memory: Memory
+    box: BallotBox
+    acquiring: AcquireDoor
+    ports: Ports
+
+    @classmethod
+    def join(cls, settings: Settings, stores: Stores, queue: Queue | None) -> Parts:
+        """Nothing runs yet."""
+        assert settings.redis.url is not None
+        limiter = RateLimiter(stores.redis, per_minute=settings.limits.rate_limit)
+        memory, streams = Memory(Warm(), KnownKeys(), Tally(limiter)), Streams()
+        watch = Watch(settings.redis.url, _works(stores.watcher), memory, streams)
+        news = Herald(RedisNews(stores.redis), watch)
+        queue = queue or CeleryQueue(open_celery(settings.redis.url))
+        announcer = Announcer(partial(news.publish, event="votes"), queue.live)
+        writer = GroupWriter(_works(stores.writer, announce=announcer.votes), limiter)
+        box = BallotBox(writer, most=settings.votes.waiting, most_bytes=settings.votes.waiting_bytes)
+        shelf = Shelf(_works(stores.loader))
+        hatch = Hatch(Works(_works(stores.requests), _works(stores.at_once)), shelf, limiter)
+        ports = Ports(
+            sessions=open_sessions(stores.requests),
+            hatch=hatch,
+            announcer=announcer,
+            news=news,
+            streams=streams,
+            watch=watch,
+            votes=VoteDoor(box, patience=settings.votes.patience),
+            redis=stores.redis,
+            limiter=limiter,
+            queue=queue,
+            opener=Opener(),
+            rendered=Rendered(),
+            shelf=shelf,
+        )
+        return cls(stores, memory, box, AcquireDoor(hatch, memory.tally), ports)
+
+    @asynccontextmanager
+    async def living(self, _: FastAPI) -> AsyncIterator[None]:
+        """From the start of the server to its end."""
+        ports = self.ports
+        async with AsyncExitStack() as closing:
+            # Closed from the last to the first.
+            self.stores.close_with(closing)
+            closing.callback(ports.shelf.close)
+            for door in (ports.announcer, self.acquiring, self.box):
+                closing.push_async_callback(to_thread, door.close)
+            ports.shelf.warm()
+            await closing.enter_async_context(ports.watch.watching())
+            yield
 
 
 class OrthorankApi(FastAPI):

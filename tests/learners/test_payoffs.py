@@ -180,3 +180,11 @@ def test_a_ridge_is_the_solution_of_its_normal_equations() -> None:
     np.testing.assert_allclose(found.linear, solved(np.ones(90), best), atol=1e-9)
     np.testing.assert_allclose(found.crossed[weight > 0], crossed[best][weight > 0], atol=1e-9)
     assert not found.crossed[weight == 0].any()
+
+
+def test_without_a_covariate_each_target_is_its_weighted_mean() -> None:
+    rng = np.random.default_rng(0)
+    value, weight = rng.normal(0.4, 1.0, (600, 2)), rng.uniform(0.5, 1.5, (600, 2))
+    fitted = regress(Targets(np.zeros((600, 0)), value, weight, np.arange(600) % 3), seed=0)
+    mean = (weight * value).sum(axis=0) / weight.sum(axis=0)
+    np.testing.assert_allclose(fitted.predict(np.zeros((5, 0))), np.tile(mean, (5, 1)), atol=0.05)
