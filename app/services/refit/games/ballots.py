@@ -21,6 +21,8 @@ from app.stats.types import Bools, Floats, Ints
 
 MOST_MENUS = 64
 """Menus up to which each is modelled; with more, the pairs of votes are taken as votes on pairs."""
+LEAST_VOTES = 30
+"""Votes on a menu from which on it counts beside others that show its pairs."""
 MOST_FOLDS = 3
 """Folds of the models of menus: what contexts cost where requests are answered is in proportion."""
 
@@ -74,6 +76,7 @@ def ballots_of(inputs: Inputs, config: BoardConfig, stored: Stored) -> Ballots |
     cast = _joined(_rankings(inputs, inputs.rankings, config, stored.frame), _pairs(inputs, stored.frame, config))
     players = _linked(cast.tiers)
     cast = cast.take((cast.tiers[:, players] != OUTSIDE).sum(axis=1) > 1)
+    cast = cast.take(~_thin(cast.tiers[:, players]))
     menus, menu = menus_of(cast.tiers[:, players])
     if len(menus.members) > MOST_MENUS:
         return None
@@ -148,6 +151,20 @@ def _linked(tiers: Tiers) -> Ints:
     label = components(on_menu.T @ on_menu > 0)
     votes = np.bincount(label, on_menu.sum(axis=0))
     return np.flatnonzero(label == votes.argmax())
+
+
+def _thin(tiers: Tiers) -> Bools:
+    """(m,) votes on menus with few votes, where menus with enough of them show the same pairs.
+
+    All menus of a pair count alike in its payoff: two votes on a large menu must not weigh as much as hundreds.
+    """
+    menus, menu = menus_of(tiers)
+    thick = np.bincount(menu) >= LEAST_VOTES
+    together = menus.members.astype(np.float64)
+    shown = together[thick].T @ together[thick] > 0
+    alone = np.array([not shown[np.ix_(on, on)].all() for on in menus.members])
+    thin: Bools = ~(thick | alone)[menu]
+    return thin
 
 
 def _sample(frame: Frame, cast: _Cast, players: Ints, menus: Menus, menu: Ints) -> MenuSample:
