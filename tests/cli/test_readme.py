@@ -21,9 +21,10 @@ def script(up: Up) -> str:
     assert match is not None
     block = match[1]
     assert "http://localhost:8000" in block
-    assert ".venv/bin/orthorank" in block
-    command = f"{sys.executable} -m app.cli"
-    return block.replace("http://localhost:8000", up.url).replace(".venv/bin/orthorank", command)
+    activate = re.compile(r"^\. \.venv/bin/activate.*$", re.MULTILINE)
+    assert activate.search(block)
+    command = f'orthorank() {{ {sys.executable} -m app.cli "$@"; }}'
+    return activate.sub(lambda _: command, block.replace("http://localhost:8000", up.url))
 
 
 def test_every_command_of_the_first_board_works(start_up: Callable[..., Up]) -> None:

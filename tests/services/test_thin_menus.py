@@ -9,6 +9,8 @@ from sqlalchemy import Engine
 
 from app.domain.boards import Board
 from app.services.equilibrium.read import equilibrium
+from app.services.rankings.history import history
+from app.services.rankings.query import RankingQuery
 from tests.refitting import ITEMS, Bench, ballots, cast, new_board
 
 LAST_FIRST = {"menu": list(ITEMS), "ranking": [["dirac"], ["curie"], ["bell"], ["ada"]]}
@@ -35,6 +37,9 @@ def test_a_menu_counts_beside_pairs_once_it_has_votes_enough(bench: Bench) -> No
     assert few["winners"] == alone["winners"]
     assert few["distribution"]["ada"] == pytest.approx(alone["distribution"]["ada"], abs=0.15)
     assert few["votes"] == 600
+    with bench.work() as work:
+        past = history(work, board, RankingQuery(), points=5)
+    assert [point["votes"] for point in past["points"]] == [600, 602]
     cast(bench, board, [LAST_FIRST] * 60)
     many = played(bench, board)
     assert many["votes"] == 662

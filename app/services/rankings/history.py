@@ -60,7 +60,7 @@ def history(work: UnitOfWork, board: Board, query: RankingQuery, *, points: int)
         "to": query.until,
         "snapshots": len(moments),
         "note": NOTE,
-        "points": [_point(point) for point in series],
+        "points": [_point(point, query.segment) for point in series],
         "items": _items(series, query),
     }
 
@@ -75,7 +75,7 @@ def thinned(moments: Sequence[tuple[UUID, datetime]], points: int) -> list[UUID]
     return [moments[place][0] for place in sorted(places)]
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: Point, segment: str | None) -> dict[str, Any]:
     snapshot, standings = point.snapshot, point.standings
     return {
         "snapshot": str(snapshot.id),
@@ -83,7 +83,7 @@ def _point(point: Point) -> dict[str, Any]:
         "votes_through": snapshot.votes_through,
         "spec": snapshot.spec,
         "status": standings.status,
-        "votes": standings.votes,
+        "votes": standings.votes if segment else snapshot.summary["votes"],
         "rows": standings.n_rows,
     }
 
