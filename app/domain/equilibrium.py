@@ -54,6 +54,12 @@ def unknown_item(item: str, known: Sequence[str]) -> DomainError:
     return Invalid("unknown-item", detail, path=f"costs.{item}", expected=list(known), got=item)
 
 
+def two_costs(item: str, other: str) -> DomainError:
+    """Costs of one item under two names."""
+    detail = f"{item!r} and {other!r} are one item"
+    return Invalid("item-twice", detail, path=f"costs.{item}", expected="each item once", got=item)
+
+
 def infeasible(budget: float, least: float) -> DomainError:
     """No mixture is so cheap."""
     detail = f"the cheapest item costs {least:g}"

@@ -31,17 +31,32 @@ class MenuMargins:
 
     def margins(self, x: Covariates, menus: Menus) -> Floats:
         """(u, T) in [-1, 1] at every cell."""
-        found = np.empty((len(x), menus.cells[0].size))
-        step = max(1, AT_ONCE // max(found.shape[1], 1))
-        for start in range(0, len(x), step):
+        menu = menus.cells[0]
+        found = np.empty((len(x), menu.size))
+        large = np.bincount(menu, minlength=len(menus.members)) > menus.n_items
+        for each in np.flatnonzero(large):
+            self._whole(x, menus, np.flatnonzero(menu == each), found)
+        cells = np.flatnonzero(~large[menu])
+        step = max(1, AT_ONCE // max(cells.size, 1))
+        for start in range(0, len(x) if cells.size else 0, step):
             some = np.arange(start, min(start + step, len(x)))
-            found[some] = self._margins(x, some, menus)
+            found[np.ix_(some, cells)] = self._single(x, some, menus, cells)
         return found
 
-    def _margins(self, x: Covariates, some: Ints, menus: Menus) -> Floats:
-        """All cells of a few contexts in one call: a call costs as much as many rows."""
-        menu, first, second = (np.tile(each, some.size) for each in menus.cells)
-        seen = described(x.take(np.repeat(some, menus.cells[0].size)), menus.members[menu] if self.wide else None)
+    def _whole(self, x: Covariates, menus: Menus, cells: Ints, found: Floats) -> None:
+        """All pairs of one menu together: what a model makes of each item it makes once."""
+        menu, first, second = (each[cells] for each in menus.cells)
+        step = max(1, AT_ONCE // menus.n_items**2)
+        for start in range(0, len(x), step):
+            some = np.arange(start, min(start + step, len(x)))
+            members = np.tile(menus.members[menu[0]], (some.size, 1)) if self.wide else None
+            mu = self.model.probabilities(described(x.take(some), members))[:, first, second]
+            found[np.ix_(some, cells)] = mu[..., 0] - mu[..., 1]
+
+    def _single(self, x: Covariates, some: Ints, menus: Menus, cells: Ints) -> Floats:
+        """Cells of a few contexts in one call: a call costs as much as many rows."""
+        menu, first, second = (np.tile(each[cells], some.size) for each in menus.cells)
+        seen = described(x.take(np.repeat(some, cells.size)), menus.members[menu] if self.wide else None)
         mu = self.model.probabilities_at(seen, first, second)
         return (mu[:, 0] - mu[:, 1]).reshape(some.size, -1)
 

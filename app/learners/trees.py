@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from app.learners.walks import Walks
 from app.stats.types import Floats, Ints
 
+TINY = 1e-35
+"""Values below it are 0 to LightGBM."""
 FEW = 16
 """Rows up to which trees in arrays are quicker than LightGBM, whose every call costs as much as hundreds of rows."""
 
@@ -103,14 +105,24 @@ class Forest:
 
 
 class Ground:
-    """Covariates x (u, d), NaN where missing, binned once for all boosters."""
+    """Covariates x (u, d), NaN where missing, binned once for all boosters.
+
+    `splits`: whether any of them tells rows apart; where none does LightGBM grows nothing, and fails.
+    """
 
     def __init__(self, x: Floats | NDArray[np.float32]) -> None:
         self._whole = lightgbm.Dataset(x, params=_DATA, free_raw_data=False).construct()
+        self.splits = _tells_apart(x)
 
     def plot(self, rows: Ints) -> lightgbm.Dataset:
         """The named rows, ascending."""
         return self._whole.subset(rows.tolist()).construct()
+
+
+def _tells_apart(x: Floats | NDArray[np.float32]) -> bool:
+    seen = np.where(np.abs(x) < TINY, 0.0, x)
+    first = seen[:1]
+    return bool(((seen != first) & ~(np.isnan(seen) & np.isnan(first))).any())
 
 
 class Nursery:
@@ -123,7 +135,7 @@ class Nursery:
     """
 
     def __init__(self, ground: Ground, rows: Sequence[Ints]) -> None:
-        self._plots = [ground.plot(row) if row.size else None for row in rows]
+        self._plots = [ground.plot(row) if ground.splits and row.size else None for row in rows]
         self.bounds = np.concatenate([[0], np.cumsum([row.size for row in rows])])
 
     def grow(self, objective: Objective, shape: Shape, *, seed: int) -> tuple[Forest, Floats]:

@@ -324,3 +324,25 @@ def test_rankings_have_equilibria_of_their_menus(make_board: Make, bench: Bench,
     assert german["winners"] == ["rock"]
     assert english["distribution"] == pytest.approx(dict.fromkeys(ITEMS, 1 / 3), abs=0.2)
     assert solved(board, {"lang": "de"}, method="policy")[0]["distribution"]["rock"] > 0.9
+
+
+def test_one_item_has_one_cost(make_board: Make, bench: Bench) -> None:
+    board = cyclic(make_board, bench)
+    board("PUT", "/items/rock", {"aliases": ["stone"]})
+    contexts = [{"features": {}}]
+    told = board("POST", "/equilibrium", {"contexts": contexts, "costs": {"rock": 0.5, "stone": 0.0}})
+    assert problem(told, 422, "item-twice")["path"] == "costs.stone"
+    assert board("POST", "/equilibrium", {"contexts": contexts, "costs": {"stone": 0.5}}).status_code == 200
+
+
+@pytest.mark.parametrize("features", [[], [{"name": "size", "kind": "numeric"}]])
+def test_a_board_whose_features_tell_nothing_is_refitted(make_board: Make, bench: Bench, features: Any) -> None:
+    board = make_board(items=ITEMS, features=features)
+    plain = [{**vote, "context": {"id": vote["context"]["id"]}} for vote in votes(("en",), 80)]
+    if features:
+        plain = [{**vote, "context": {**vote["context"], "features": {"size": 3.0}}} for vote in plain]
+    board.batch(*plain)
+    bench.refit(board.slug)
+    found = board("GET", "/equilibrium").json()
+    assert found["distribution"] == pytest.approx(dict.fromkeys(ITEMS, 1 / 3), abs=0.02)
+    assert solved(board, {})[0]["distribution"] == pytest.approx(dict.fromkeys(ITEMS, 1 / 3), abs=0.02)

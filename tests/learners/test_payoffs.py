@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app.learners import menus
 from app.learners.menus import MenuPairs, training
 from app.learners.payoffs.contextual import ContextualPayoffs, Nuisances, fit_nuisances
 from app.learners.payoffs.policy import SHAPE, GapLoss, fit_policy, read_policy
@@ -14,7 +15,7 @@ from app.learners.payoffs.regression import PENALTIES, Targets, design, regress
 from app.learners.payoffs.second_stage import read
 from app.learners.registry import learner
 from app.stats.errors import InvalidInput
-from app.stats.feedback import MenuSample, uniform
+from app.stats.feedback import Menus, MenuSample, uniform
 from app.stats.games import Terms, equilibria, exploitability, gap, project
 from app.stats.simulate.electorate import Electorate
 from app.stats.types import Covariates, Floats
@@ -182,9 +183,34 @@ def test_a_ridge_is_the_solution_of_its_normal_equations() -> None:
     assert not found.crossed[weight == 0].any()
 
 
-def test_without_a_covariate_each_target_is_its_weighted_mean() -> None:
+@pytest.mark.parametrize("x", [np.zeros((600, 0)), np.full((600, 2), 3.0), np.full((600, 1), np.nan)])
+def test_where_no_covariate_tells_rows_apart_each_target_is_its_weighted_mean(x: Floats) -> None:
     rng = np.random.default_rng(0)
     value, weight = rng.normal(0.4, 1.0, (600, 2)), rng.uniform(0.5, 1.5, (600, 2))
-    fitted = regress(Targets(np.zeros((600, 0)), value, weight, np.arange(600) % 3), seed=0)
+    fitted = regress(Targets(x, value, weight, np.arange(600) % 3), seed=0)
     mean = (weight * value).sum(axis=0) / weight.sum(axis=0)
-    np.testing.assert_allclose(fitted.predict(np.zeros((5, 0))), np.tile(mean, (5, 1)), atol=0.05)
+    np.testing.assert_allclose(fitted.predict(x[:5]), np.tile(mean, (5, 1)), atol=0.05)
+
+
+def test_where_no_covariate_tells_contexts_apart_the_policy_is_one_lottery() -> None:
+    cycle = np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
+    policy = fit_policy(np.full((50, 1), 2.0), np.tile(cycle, (50, 1, 1)), Terms(0.05), seed=0)
+    np.testing.assert_allclose(policy.lotteries(np.array([[2.0], [7.0]])), 1.0 / 3.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["davidson", "lightgbm"])
+def test_margins_of_a_large_menu_are_those_of_its_pairs_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    electorate = Electorate(3, "rankings", 0)
+    drawn = electorate.draw(200, seed=0)
+    context = np.arange(200)
+    sample = MenuSample(electorate.menus, drawn.votes, context % 3, context, context)
+    model = MenuPairs(learner(name)).fit(Covariates(drawn.x), sample, np.ones(len(drawn.votes), dtype=np.bool_), seed=0)
+    members = np.array([[True] * 5, [True, True, False, False, True]])
+    asked = Covariates(drawn.x[:7])
+    together = model.margins(asked, Menus(members))
+    monkeypatch.setattr(menus, "AT_ONCE", 20)
+    np.testing.assert_allclose(model.margins(asked, Menus(members)), together, atol=1e-12)
+    for cell, (menu, first, second) in enumerate(zip(*Menus(members).cells, strict=True)):
+        seen = menus.described(asked, np.tile(members[menu], (7, 1)))
+        mu = model.model.probabilities_at(seen, np.full(7, first), np.full(7, second))
+        np.testing.assert_allclose(together[:, cell], mu[:, 0] - mu[:, 1], atol=1e-12)

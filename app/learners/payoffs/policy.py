@@ -103,9 +103,10 @@ def fit_policy(x: Floats, payoffs: Floats, terms: Terms, *, seed: int, shape: Sh
     strength = Terms(terms.strength)
     one = equilibria(games.mean(axis=0)[None], strength).lotteries[0]
     same = Policy(Forest([""] * one.size), one)
-    if not x.shape[1]:
+    ground = Ground(x)
+    if not ground.splits:
         return same
-    nursery = Nursery(Ground(x), [np.arange(len(x))] * one.size)
+    nursery = Nursery(ground, [np.arange(len(x))] * one.size)
     forest, scores = nursery.grow(GapLoss(games, terms.strength), shape, seed=seed)
     grown = gap(games, project(scores.reshape(one.size, -1).T), strength).mean()
     better = grown < gap(games, np.tile(one, (len(games), 1)), strength).mean()

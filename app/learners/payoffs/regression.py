@@ -98,8 +98,8 @@ def regress(targets: Targets, *, seed: int, shape: Shape = SHAPE, trees: bool = 
     trees : whether there are any.
     """
     n_targets = targets.value.shape[1]
-    # Without a covariate there is nothing to split by.
-    grown = trees and targets.x.shape[1] > 0
+    # Where no covariate tells rows apart each target is its mean.
+    grown = trees and Ground(targets.x).splits
     rich = (targets.weight > 0).sum(axis=0) >= LEAST_ROWS if grown else np.zeros(n_targets, dtype=np.bool_)
     texts, crossed = [""] * n_targets, np.zeros(targets.value.shape)
     for_trees, for_lines = np.flatnonzero(rich), np.flatnonzero(~rich)

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board, Equilibrium
-from app.domain.equilibrium import EquilibriumDraft, check, infeasible, no_policy, nothing_yet, unknown_item
+from app.domain.equilibrium import EquilibriumDraft, check, infeasible, no_policy, nothing_yet, two_costs, unknown_item
 from app.domain.errors import DomainError
 from app.domain.features import FeatureReader
 from app.services.equilibrium.games import named, settings, terms_of, winners_of
@@ -100,10 +100,15 @@ def _costs(work: UnitOfWork, board: Board, draft: EquilibriumDraft) -> dict[str,
     """Of all items of the board: as sent, by name or alias, else their own."""
     costs, sent = work.items.costs(board.id), draft.costs or {}
     known = work.items.resolve(board.id, sent)
+    named_by: dict[str, str] = {}
     for item, cost in sent.items():
         if item not in known:
             raise unknown_item(item, list(costs)[:50])
-        costs[known[item].name] = cost
+        name = known[item].name
+        if name in named_by:
+            raise two_costs(item, named_by[name])
+        named_by[name] = item
+        costs[name] = cost
     return costs
 
 

@@ -179,10 +179,12 @@ class Shelf:
         if snapshot_id is None:
             return None
         for _ in range(2):
-            shelved, loading = self._at(board_id, snapshot_id), self._loading(board_id)
+            self._at(board_id, snapshot_id)
+            loading = self._loading(board_id)
             if loading is None:
-                return shelved.routes
+                break
             loading.result()
+        # Looked at last: what was loading before may be through by now.
         return self._at(board_id, snapshot_id).routes
 
     def _at(self, board_id: int, snapshot_id: UUID) -> Shelved:
