@@ -152,6 +152,15 @@ def ballots(inputs: Inputs, config: BoardConfig) -> Ballots:
     return found
 
 
+@pytest.fixture
+def _menus_of_few_votes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.services.refit.games.ballots.LEAST_VOTES", 1)
+
+
+few_votes_count = pytest.mark.usefixtures("_menus_of_few_votes_count")
+
+
+@few_votes_count
 def test_pairs_and_rankings_are_votes_on_menus() -> None:
     sample = ballots(ranked(SIZE.inputs()), SIZE.config).sample
     assert len(sample.votes) == 400
@@ -189,6 +198,7 @@ def test_logged_chances_of_menus_are_used_and_corrected_for_exclusions() -> None
     np.testing.assert_allclose(again.votes.propensity, 0.25)
 
 
+@few_votes_count
 def test_chances_of_pairs_with_exclusions_are_estimated() -> None:
     inputs = ranked(SIZE.inputs(), propensity=0.25)
     sent = replace(inputs.votes, propensity=np.full(300, 1 / 12))
@@ -211,6 +221,7 @@ def test_pairs_on_no_menu_are_left_to_the_models() -> None:
     assert not np.isin(sample.votes.menu, alone).any()
 
 
+@few_votes_count
 def test_rankings_are_played_alike_by_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = with_pairs(ranked(SIZE.inputs()), SIZE.config)
     one = refit(inputs, SIZE.config, processes=1)

@@ -63,9 +63,11 @@ def mean_payoffs(frame: Frame, mu: CrossFit, segment: str, rows: Bools | None, *
     consistent : whether the propensities add up.
     """
     sample = frame.view(rows)
-    support, contest = linked(sample)
     behind = Behind(len(sample.votes), sample.n_rows, sample.n_rows, distinct(sample.context))
-    if contest.size < 2 or not len(sample.votes):
+    if not len(sample.votes):
+        return nothing(segment, behind)
+    support, contest = linked(sample)
+    if contest.size < 2:
         return nothing(segment, behind)
     found = pair_shares(replace(sample, rule=decided(sample.rule)), mu, support.every, clustering=frame.clustering)
     error = 2.0 * found.error[contest.pairs]

@@ -110,8 +110,10 @@ def fit_router(stored: Stored, mu: CrossFit, asked: Equilibrium, costs: Floats) 
     costs : (K,) of deployment.
     """
     whole = stored.frame.view()
+    if not len(whole.votes):
+        return None
     _, contest = linked(whole)
-    if contest.size < 2 or not len(whole.votes):
+    if contest.size < 2:
         return None
     part = drawn(whole, most_rows(contest.ahead.size, whole.n_rows))
     found, x = corrections_of(part, mu, contest), stored.covariates.x[part.pattern]
