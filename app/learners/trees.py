@@ -112,14 +112,15 @@ class Ground:
 
     def __init__(self, x: Floats | NDArray[np.float32]) -> None:
         self._whole = lightgbm.Dataset(x, params=_DATA, free_raw_data=False).construct()
-        self.splits = _tells_apart(x)
+        self.splits = tells_apart(x)
 
     def plot(self, rows: Ints) -> lightgbm.Dataset:
         """The named rows, ascending."""
         return self._whole.subset(rows.tolist()).construct()
 
 
-def _tells_apart(x: Floats | NDArray[np.float32]) -> bool:
+def tells_apart(x: Floats | NDArray[np.float32]) -> bool:
+    """Whether any covariate (u, d) differs between rows."""
     seen = np.where(np.abs(x) < TINY, 0.0, x)
     first = seen[:1]
     return bool(((seen != first) & ~(np.isnan(seen) & np.isnan(first))).any())

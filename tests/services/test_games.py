@@ -210,6 +210,13 @@ def test_chances_of_pairs_with_exclusions_are_estimated() -> None:
     np.testing.assert_allclose(sample.votes.propensity, estimated_propensities(sample))
 
 
+def test_rankings_of_which_one_item_is_left_are_played_by_nobody() -> None:
+    inputs = only_rankings()
+    alone = replace(inputs, roster=replace(inputs.roster, active=np.array([True, False, False, False])))
+    found = ballots(alone, SIZE.config)
+    assert (found.players.size < 2, len(found.sample.votes)) == (True, 0)
+
+
 def test_pairs_on_no_menu_are_left_to_the_models() -> None:
     inputs = only_rankings()
     assert inputs.rankings is not None

@@ -17,7 +17,7 @@ from app.experiments.equilibrium.methods import menu_sample, outcome_learner
 from app.learners.menus import MenuPairs
 from app.learners.payoffs.contextual import ContextualPayoffs, fit_nuisances
 from app.learners.payoffs.policy import fit_policy
-from app.stats.feedback import Menus, MenuVotes, uniform
+from app.stats.feedback import MenuVotes, all_menus, uniform
 from app.stats.games import Terms, equilibria, exploitability
 from app.stats.types import Covariates, Floats
 
@@ -76,7 +76,7 @@ class Serving:
         }
 
     def _fitted(self, x: Floats, votes: MenuVotes, seed: int) -> dict[str, Callable[[Floats], Floats]]:
-        sample = menu_sample(pair_menus(votes.tiers.shape[1]), votes, len(x), seed=seed)
+        sample = menu_sample(all_menus(votes.tiers.shape[1], 2), votes, len(x), seed=seed)
         nuisances = fit_nuisances(
             Covariates(x), sample, MenuPairs(outcome_learner(self.learner)), uniform(sample.menus)
         )
@@ -92,14 +92,6 @@ class Serving:
         spots = Spot("pairs", POLICY, _level(JUDGED)), Spot("pairs", SOLVER, _level(JUDGED))
         for batch, times in BATCHES.items():
             yield found.at_most(spots, _time(batch), 1.0 / times)
-
-
-def pair_menus(size: int) -> Menus:
-    """All pairs of so many items."""
-    first, second = np.triu_indices(size, 1)
-    members = np.zeros((first.size, size), dtype=np.bool_)
-    members[np.arange(first.size), first] = members[np.arange(first.size), second] = True
-    return Menus(members)
 
 
 def truth(world: Floats, x: Floats) -> Floats:

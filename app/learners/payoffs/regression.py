@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from app.learners.trees import Forest, Ground, Nursery, Shape, least
+from app.learners.trees import Forest, Ground, Nursery, Shape, least, tells_apart
 from app.stats.types import Bools, Floats, Ints
 
 SHAPE = Shape(leaves=4, hessian=20.0, ridge=5.0, rate=0.05, rounds=300, patience=30)
@@ -99,7 +99,7 @@ def regress(targets: Targets, *, seed: int, shape: Shape = SHAPE, trees: bool = 
     """
     n_targets = targets.value.shape[1]
     # Where no covariate tells rows apart each target is its mean.
-    grown = trees and Ground(targets.x).splits
+    grown = trees and tells_apart(targets.x)
     rich = (targets.weight > 0).sum(axis=0) >= LEAST_ROWS if grown else np.zeros(n_targets, dtype=np.bool_)
     texts, crossed = [""] * n_targets, np.zeros(targets.value.shape)
     for_trees, for_lines = np.flatnonzero(rich), np.flatnonzero(~rich)

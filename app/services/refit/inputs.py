@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.exclusions import SUPERSEDED
 from app.stats.types import Bools, Floats, Ints
 
 OPEN = np.iinfo(np.int64).max
@@ -225,3 +226,8 @@ class Inputs:
     judges: Judges | None = None
     draws: DrawTable | None = None
     rankings: RankingTable | None = None
+
+    def superseded(self, reason: Ints) -> Bools:
+        """(m,) which of these reasons, as votes have them, is that another vote stands in the vote's place."""
+        named: Bools = np.array([each == SUPERSEDED for each in (*self.reasons, "")])[reason]
+        return named

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from app.domain.boards import BoardConfig
-from app.domain.exclusions import SUPERSEDED
 from app.domain.menus import verdicts_of
 from app.services.refit.inputs import Inputs, OfferTable, RankingTable, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
@@ -64,8 +63,7 @@ def _in_order(rankings: RankingTable, inputs: Inputs) -> tuple[RankingTable, Has
     names = content_hash(inputs.roster.names)
     hashed = [_hashes(part, names) for part in _parts(rankings.tiers, width=names.size)]
     menu, said = (np.concatenate(column) for column in zip(*hashed, strict=True))
-    superseded = np.array([reason == SUPERSEDED for reason in (*inputs.reasons, "")])[rankings.reason]
-    content = (*where, menu, rankings.voter, superseded.astype(np.int64))
+    content = (*where, menu, rankings.voter, inputs.superseded(rankings.reason).astype(np.int64))
     order, occurrence = canonical_order(*content, ties=(said, rankings.propensity, rankings.created))
     return rankings.take(order), mix(*(column[order] for column in content), occurrence)
 

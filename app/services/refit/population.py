@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from app.domain.exclusions import SUPERSEDED
 from app.services.refit.dating import dated, first_drawn
 from app.services.refit.inputs import OPEN, Inputs, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
@@ -100,8 +99,7 @@ def populate(inputs: Inputs, unit: Unit) -> Population:
     votes, on battle boards too.
     """
     inputs = replace(inputs, votes=dated(inputs))
-    superseded = inputs.reasons.index(SUPERSEDED) if SUPERSEDED in inputs.reasons else len(inputs.reasons)
-    current = inputs.votes.take((inputs.votes.reason != superseded) | inputs.offers.answered_by(inputs.votes))
+    current = inputs.votes.take(~inputs.superseded(inputs.votes.reason) | inputs.offers.answered_by(inputs.votes))
     standing, occurrence = _sorted(current.take(_lasting(current, inputs, unit) | (current.reason < 0)), inputs)
     draw, row = _draws(standing, unit), _shared_rows(standing, unit)
     counted = standing.reason < 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -85,9 +86,10 @@ def skew(values: Floats, n_items: int) -> Floats:
 
 def all_menus(n_items: int, size: int) -> Menus:
     """All menus of `size` of K items, in lexicographic order."""
-    codes = np.arange(2**n_items)
-    bits = (codes[:, None] >> np.arange(n_items)[::-1]) & 1
-    return Menus(bits[bits.sum(axis=1) == size][::-1].astype(np.bool_))
+    chosen = np.array(list(combinations(range(n_items), size)), dtype=np.int64).reshape(-1, size)
+    members = np.zeros((len(chosen), n_items), dtype=np.bool_)
+    np.put_along_axis(members, chosen, True, axis=1)
+    return Menus(members)
 
 
 def menus_of(tiers: Tiers) -> tuple[Menus, Ints]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.domain.boards import BoardConfig
-from app.domain.exclusions import SUPERSEDED
 from app.domain.outcomes import rule
 from app.services.refit.frame import Frame, frame_of
 from app.services.refit.games.contest import favours
@@ -76,8 +74,10 @@ def ballots_of(inputs: Inputs, config: BoardConfig, stored: Stored) -> Ballots |
     cast = _joined(_rankings(inputs, inputs.rankings, config, stored.frame), _pairs(inputs, stored.frame, config))
     players = _linked(cast.tiers)
     cast = cast.take((cast.tiers[:, players] != OUTSIDE).sum(axis=1) > 1)
-    cast = cast.take(~_thin(cast.tiers[:, players]))
     menus, menu = menus_of(cast.tiers[:, players])
+    counted = _counted(menus, menu)
+    cast, menu = cast.take(counted[menu]), (np.cumsum(counted) - 1)[menu[counted[menu]]]
+    menus = Menus(menus.members[counted])
     if len(menus.members) > MOST_MENUS:
         return None
     return Ballots(stored, players, _sample(stored.frame, cast, players, menus, menu))
@@ -86,7 +86,7 @@ def ballots_of(inputs: Inputs, config: BoardConfig, stored: Stored) -> Ballots |
 def _rankings(inputs: Inputs, rankings: RankingTable, config: BoardConfig, frame: Frame) -> _Cast:
     """Votes on menus that are rows of the frame, without items that can no longer be drawn."""
     row = dict(zip(frame.vote_id.tolist(), frame.sample.votes.row.tolist(), strict=True))
-    used = _kept(rankings, _lost(rankings.reason, inputs.reasons), config)
+    used = _kept(rankings, _lost(rankings.reason, inputs), config)
     here = np.array([number in row for number in rankings.ids.tolist()], dtype=np.bool_)
     counted = np.flatnonzero(here & (rankings.reason < 0))
     whole = ~(rankings.tiers[:, ~inputs.roster.active] != OUTSIDE).any(axis=1)
@@ -98,10 +98,9 @@ def _rankings(inputs: Inputs, rankings: RankingTable, config: BoardConfig, frame
     )
 
 
-def _lost(reason: Ints, reasons: Sequence[str]) -> Bools:
+def _lost(reason: Ints, inputs: Inputs) -> Bools:
     """(m,) votes that are excluded with nothing in their place."""
-    replaced = np.array([each == SUPERSEDED for each in (*reasons, "")])[reason]
-    lost: Bools = (reason >= 0) & ~replaced
+    lost: Bools = (reason >= 0) & ~inputs.superseded(reason)
     return lost
 
 
@@ -127,7 +126,7 @@ def _pairs(inputs: Inputs, frame: Frame, config: BoardConfig) -> _Cast:
     votes = frame.sample.votes
     assert inputs.rankings is not None
     own = np.flatnonzero(~np.isin(frame.vote_id, inputs.rankings.ids))
-    lost = _lost(inputs.votes.reason, inputs.reasons) & ~np.isin(inputs.votes.ids, inputs.rankings.ids)
+    lost = _lost(inputs.votes.reason, inputs) & ~np.isin(inputs.votes.ids, inputs.rankings.ids)
     good = inputs.draws is None and not lost.any()
     left, right = votes.left[own], votes.right[own]
     favour = favours(rule(config.categories))[votes.outcome[own]]
@@ -153,18 +152,17 @@ def _linked(tiers: Tiers) -> Ints:
     return np.flatnonzero(label == votes.argmax())
 
 
-def _thin(tiers: Tiers) -> Bools:
-    """(m,) votes on menus with few votes, where menus with enough of them show the same pairs.
+def _counted(menus: Menus, menu: Ints) -> Bools:
+    """(Q,) menus with enough votes, and those that show a pair which none of these shows.
 
     All menus of a pair count alike in its payoff: two votes on a large menu must not weigh as much as hundreds.
     """
-    menus, menu = menus_of(tiers)
-    thick = np.bincount(menu) >= LEAST_VOTES
+    thick = np.bincount(menu, minlength=len(menus.members)) >= LEAST_VOTES
     together = menus.members.astype(np.float64)
     shown = together[thick].T @ together[thick] > 0
-    alone = np.array([not shown[np.ix_(on, on)].all() for on in menus.members])
-    thin: Bools = ~(thick | alone)[menu]
-    return thin
+    alone = np.array([not shown[np.ix_(on, on)].all() for on in menus.members], dtype=np.bool_)
+    counted: Bools = thick | alone
+    return counted
 
 
 def _sample(frame: Frame, cast: _Cast, players: Ints, menus: Menus, menu: Ints) -> MenuSample:
