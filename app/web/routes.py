@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request, Response
@@ -57,51 +59,6 @@ def reference(request: Request, pages: PagesOf) -> Response:
     return pages.answer("reference.html", groups=groups(request.app.openapi()))
 
 
-@router.get("/boards/{slug}")
-def board(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    card = reader.card(slug)
-    if card is None:
-        return pages.answer("missing.html", status=404)
-    view = _leaderboard(reader, card, request) if card.public else None
-    return pages.answer("board.html", **_frame(card, "leaderboard"), view=view)
-
-
-@router.get("/boards/{slug}/pairs")
-def pairs(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    card = reader.card(slug)
-    if card is None:
-        return pages.answer("missing.html", status=404)
-    view = _pairs(reader, card, request) if card.public else None
-    return pages.answer("board.html", **_frame(card, "pairs"), view=view)
-
-
-@router.get("/boards/{slug}/equilibrium")
-def equilibrium(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
-    card = reader.card(slug)
-    if card is None:
-        return pages.answer("missing.html", status=404)
-    view = _equilibrium(reader, card) if card.public else None
-    return pages.answer("board.html", **_frame(card, "equilibrium"), view=view)
-
-
-@router.get("/boards/{slug}/history")
-def history(slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    card = reader.card(slug)
-    if card is None:
-        return pages.answer("missing.html", status=404)
-    view = _history(reader, card, request) if card.public else None
-    return pages.answer("board.html", **_frame(card, "history"), view=view)
-
-
-@router.get("/boards/{slug}/diagnostics")
-def diagnostics(slug: str, pages: PagesOf, reader: ReaderOf) -> Response:
-    card = reader.card(slug)
-    if card is None:
-        return pages.answer("missing.html", status=404)
-    view = _diagnostics(reader, card) if card.public else None
-    return pages.answer("board.html", **_frame(card, "diagnostics"), view=view)
-
-
 def _admitted(slug: str, reader: ReaderOf, authorization: Annotated[str | None, Header()] = None) -> Card:
     card = reader.card(slug)
     if card is None:
@@ -111,41 +68,6 @@ def _admitted(slug: str, reader: ReaderOf, authorization: Annotated[str | None, 
 
 
 Admitted = Annotated[Card, Depends(_admitted)]
-
-
-@router.get("/boards/{slug}/leaderboard")
-def leaderboard_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(
-        request, "_leaderboard.html", (card, reader.version(card.slug)), lambda: _leaderboard(reader, card, request)
-    )
-
-
-@router.get("/boards/{slug}/heatmap")
-def pairs_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(
-        request, "_pairs.html", (card, reader.version(card.slug)), lambda: _pairs(reader, card, request)
-    )
-
-
-@router.get("/boards/{slug}/mixtures")
-def equilibrium_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(
-        request, "_equilibrium.html", (card, reader.version(card.slug)), lambda: _equilibrium(reader, card)
-    )
-
-
-@router.get("/boards/{slug}/trends")
-def history_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(
-        request, "_history.html", (card, reader.version(card.slug)), lambda: _history(reader, card, request)
-    )
-
-
-@router.get("/boards/{slug}/checks")
-def diagnostics_part(card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
-    return pages.fragment(
-        request, "_diagnostics.html", (card, reader.version(card.slug)), lambda: _diagnostics(reader, card)
-    )
 
 
 def _leaderboard(reader: Reader, card: Card, request: Request) -> Leaderboard:
@@ -167,33 +89,67 @@ def _history(reader: Reader, card: Card, request: Request) -> HistoryView:
     return history_view(ranking, reader.history(card.slug, settled), settled, menu, title=card.title)
 
 
-def _equilibrium(reader: Reader, card: Card) -> EquilibriumView:
+def _equilibrium(reader: Reader, card: Card, _: Request) -> EquilibriumView:
     ranking = reader.ranking(card.slug, settle({}, reader.menu(card.slug)))
     return equilibrium_view(ranking, reader.equilibria(card.slug), title=card.title)
 
 
-def _diagnostics(reader: Reader, card: Card) -> DiagnosticsView:
+def _diagnostics(reader: Reader, card: Card, _: Request) -> DiagnosticsView:
     return diagnostics_view(reader.diagnostics(card.slug), title=card.title)
 
 
-FRAMES = {
-    "leaderboard": ("board.js", "_leaderboard.html", "leaderboard", ""),
-    "pairs": ("pairs.js", "_pairs.html", "heatmap", "/pairs"),
-    "history": ("pairs.js", "_history.html", "trends", "/history"),
-    "equilibrium": ("pairs.js", "_equilibrium.html", "mixtures", "/equilibrium"),
-    "diagnostics": ("diagnostics.js", "_diagnostics.html", "checks", "/diagnostics"),
-}
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One view of a board: a page, and the fragment in it.
+
+    Parameters
+    ----------
+    name : of the view.
+    module, body : the page's script and the fragment's template.
+    source, page : addresses of the fragment and of the page, below the board's.
+    view : what the template reads.
+    """
+
+    name: str
+    module: str
+    body: str
+    source: str
+    page: str
+    view: Callable[[Reader, Card, Request], Any]
+
+    def whole(self, slug: str, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+        """The page; that of a board which is not public asks for a key and fetches the fragment with it."""
+        card = reader.card(slug)
+        if card is None:
+            return pages.answer("missing.html", status=404)
+        view = self.view(reader, card, request) if card.public else None
+        return pages.answer("board.html", **self._frame(card), view=view)
+
+    def part(self, card: Admitted, request: Request, pages: PagesOf, reader: ReaderOf) -> Response:
+        """The fragment."""
+        version = card, reader.version(card.slug)
+        return pages.fragment(request, self.body, version, lambda: self.view(reader, card, request))
+
+    def _frame(self, card: Card) -> dict[str, Any]:
+        """What surrounds the fragment. The title of a board that is not public stays inside the fragment."""
+        return {
+            "heading": card.title if card.public else card.slug,
+            "slug": card.slug,
+            "current": self.name,
+            "module": self.module,
+            "body": self.body if card.public else None,
+            "source": f"/boards/{card.slug}{self.source}",
+            "page": f"/boards/{card.slug}{self.page}",
+        }
 
 
-def _frame(card: Card, current: str) -> dict[str, Any]:
-    """What surrounds the fragment. The title of a board that is not public stays inside the fragment."""
-    module, body, source, page = FRAMES[current]
-    return {
-        "heading": card.title if card.public else card.slug,
-        "slug": card.slug,
-        "current": current,
-        "module": module,
-        "body": body if card.public else None,
-        "source": f"/boards/{card.slug}/{source}",
-        "page": f"/boards/{card.slug}{page}",
-    }
+SECTIONS = (
+    Section("leaderboard", "board.js", "_leaderboard.html", "/leaderboard", "", _leaderboard),
+    Section("pairs", "pairs.js", "_pairs.html", "/heatmap", "/pairs", _pairs),
+    Section("history", "pairs.js", "_history.html", "/trends", "/history", _history),
+    Section("equilibrium", "pairs.js", "_equilibrium.html", "/mixtures", "/equilibrium", _equilibrium),
+    Section("diagnostics", "diagnostics.js", "_diagnostics.html", "/checks", "/diagnostics", _diagnostics),
+)
+for section in SECTIONS:
+    router.get(f"/boards/{{slug}}{section.page}")(section.whole)
+    router.get(f"/boards/{{slug}}{section.source}")(section.part)

@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
+from app.db.models import Snapshot
+from app.domain.boards import Board
 from app.services.live.run import Updater
 from app.services.rankings.opened import Opener
 from app.services.rankings.query import RankingQuery
@@ -20,12 +22,18 @@ def bench(database: Engine) -> Bench:
     return Bench(database)
 
 
-def test_an_update_between_two_reads_is_taken_whole(bench: Bench) -> None:
+def updated(bench: Bench, *, seed: int) -> tuple[Board, Updater, Snapshot]:
+    """A board with a snapshot and one live update."""
     board, updater = new_board(bench), Updater(bench.work, partial(lease, bench.engine, Lock.LIVE))
-    cast(bench, board, ballots(ITEMS, 300, seed=5))
+    cast(bench, board, ballots(ITEMS, 300, seed=seed))
     snapshot = bench.refit(board.slug)
-    cast(bench, board, ballots(ITEMS, 10, seed=6))
+    cast(bench, board, ballots(ITEMS, 10, seed=seed + 1))
     updater.serve(board.id)
+    return board, updater, snapshot
+
+
+def test_an_update_between_two_reads_is_taken_whole(bench: Bench) -> None:
+    board, updater, snapshot = updated(bench, seed=5)
     with bench.work() as work:
         # What a session has read once it keeps, so this is the state that the answer would begin with.
         known = work.live.find(snapshot.id)
@@ -39,11 +47,7 @@ def test_an_update_between_two_reads_is_taken_whole(bench: Bench) -> None:
 
 
 def test_a_snapshot_whose_sums_are_gone_is_answered_as_it_was_known(bench: Bench) -> None:
-    board, updater = new_board(bench), Updater(bench.work, partial(lease, bench.engine, Lock.LIVE))
-    cast(bench, board, ballots(ITEMS, 300, seed=8))
-    snapshot = bench.refit(board.slug)
-    cast(bench, board, ballots(ITEMS, 10, seed=9))
-    updater.serve(board.id)
+    board, _, snapshot = updated(bench, seed=8)
     with bench.work() as work:
         known = work.live.find(snapshot.id)
         assert known is not None
