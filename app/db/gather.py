@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.db.locks import Lock, hold
+from app.db.marks import FINGERPRINT, MARKS, SELECTION, Fingerprint, Marks
 from app.stats.types import Floats, Ints
 
 ROWS_AT_ONCE = 50_000
@@ -125,20 +126,6 @@ SELECT DISTINCT ON (id) id, reason FROM hits ORDER BY id, reason = 'superseded' 
 EXCLUDED_UP_TO = EXCLUDED.format(id="votes.id <= :watermark", vote_id="vote_id <= :watermark")
 EXCLUDED_AMONG = EXCLUDED.format(id="votes.id = ANY(:ids)", vote_id="vote_id = ANY(:ids)")
 
-FINGERPRINT = """
-SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
-    (SELECT concat_ws(',', count(*), max(id), count(lifted_at), max(lifted_at))
-     FROM (SELECT id, CASE WHEN lifted_at <= :moment THEN lifted_at END AS lifted_at
-           FROM exclusions WHERE board_id = :board AND id <= :rules) AS rules),
-    (SELECT concat_ws(',', count(*) FILTER (WHERE offered), max(id) FILTER (WHERE offered), count(text))
-     FROM contexts WHERE board_id = :board),
-    (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
-    (SELECT concat_ws(',', count(*), max(id)) FROM judgements WHERE board_id = :board),
-    (SELECT string_agg(concat_ws(',', name, label_cost, cost, active_from, active_to), ';' ORDER BY name, item_spans.id)
-     FROM items LEFT JOIN item_spans ON item_id = items.id WHERE board_id = :board)
-))
-"""
-
 CONTEXT_NAMES = "SELECT id, external_id FROM contexts WHERE id = ANY(:ids)"
 VOTE_NAMES = "SELECT id, client_id::text FROM votes WHERE id = ANY(:ids)"
 
@@ -152,10 +139,6 @@ SELECT coalesce(context_id, 0) FROM votes
 WHERE board_id = :board AND menu IS NOT NULL AND id > :after AND id <= :watermark
 """
 
-MARKS = """
-SELECT (SELECT max(id) FROM votes WHERE board_id = :board), (SELECT max(id) FROM offers WHERE board_id = :board),
-       (SELECT max(id) FROM exclusions WHERE board_id = :board), clock_timestamp()
-"""
 VOTES_OF_CONTEXTS = """
 SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND voter IS NOT NULL
 UNION ALL
@@ -165,21 +148,6 @@ NTH_AFTER = "SELECT id FROM votes WHERE board_id = :board AND id > :after ORDER 
 THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
 
 Columns = dict[str, NDArray[Any]]
-
-
-class Marks(NamedTuple):
-    """Up to where a board is read: everything below was committed when these were taken.
-
-    Parameters
-    ----------
-    votes, offers, rules : highest numbers of votes, named offers and exclusions, 0 without one.
-    moment : contexts offered by then, and rules lifted by then.
-    """
-
-    votes: int
-    offers: int
-    rules: int
-    moment: datetime
 
 
 class ContextRow(NamedTuple):
@@ -243,13 +211,13 @@ class GatherRepository:
         received: datetime | None = self._session.execute(text(THROUGH), values).scalar_one_or_none()
         return received
 
-    def fingerprint(self, board_id: int, marks: Marks) -> str:
-        """Equal where nothing that a refit up to some marks reads has changed.
+    def fingerprint(self, board_id: int, marks: Marks) -> Fingerprint:
+        """Of what a refit up to some marks reads, in the view of the database that it reads.
 
         Of assignments it reads which pairs were drawn for the offers, and answers that are among the votes.
         """
         values = {"board": board_id, "watermark": marks.votes, "rules": marks.rules, "moment": marks.moment}
-        return str(self._session.execute(text(FINGERPRINT), values).scalar_one())
+        return Fingerprint(*(str(self._session.scalar(text(query), values)) for query in (FINGERPRINT, SELECTION)))
 
     def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""

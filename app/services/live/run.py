@@ -13,8 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from app.cache.news import News, Silence
-from app.db.gather import Marks
 from app.db.locks import Lease
+from app.db.marks import Marks
 from app.db.models import LiveState, Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board

@@ -135,5 +135,7 @@ def _changed(before: Point, after: Point, level: float, steps: int) -> dict[str,
 def _nested(before: Point, after: Point) -> bool:
     """Whether the later snapshot rests on all rows of the earlier one, scored by the same choices."""
     earlier, later = before.snapshot, after.snapshot
-    same = earlier.spec == later.spec and earlier.summary["votes_excluded"] == later.summary["votes_excluded"]
+    # Older snapshots do not say what was selected.
+    selection = later.summary.get("selection")
+    same = earlier.spec == later.spec and selection is not None and earlier.summary.get("selection") == selection
     return same and earlier.watermark <= later.watermark and before.standings.n_rows <= after.standings.n_rows

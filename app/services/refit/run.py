@@ -115,10 +115,10 @@ class Refitter:
             now = work.gather.freeze()
             board = work.boards.get(board_id)
             assert board is not None
-            inputs = work.gather.fingerprint(board_id, marks)
-            gathered = Gathered(marks, work.gather.through(board_id, marks.votes), now, inputs)
+            fingerprint = work.gather.fingerprint(board_id, marks)
+            gathered = Gathered(marks, work.gather.through(board_id, marks.votes), now, fingerprint)
             newest = work.snapshots.newest(board_id)
-            if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), inputs):
+            if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), fingerprint.inputs):
                 return board, None, gathered, newest.id
             return board, gather(work.gather, board, marks), gathered, None
 

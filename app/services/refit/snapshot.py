@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import orjson
 
-from app.db.gather import Marks
+from app.db.marks import Fingerprint, Marks
 from app.db.models import Artifact, Score, Snapshot
 from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
@@ -45,13 +45,13 @@ class Gathered(NamedTuple):
     marks : up to where.
     through : when that vote was received.
     at : when the rest was read.
-    inputs : fingerprint of everything read.
+    fingerprint : of everything read.
     """
 
     marks: Marks
     through: datetime | None
     at: datetime
-    inputs: str
+    fingerprint: Fingerprint
 
 
 class Rows(NamedTuple):
@@ -107,7 +107,7 @@ def rows_of_snapshot(
 def _gathered(gathered: Gathered) -> dict[str, Any]:
     marks = gathered.marks
     return {
-        "inputs": gathered.inputs,
+        **gathered.fingerprint._asdict(),
         "gathered_at": gathered.at.isoformat(),
         "marks": {"offers": marks.offers, "rules": marks.rules, "moment": marks.moment.isoformat()},
     }
