@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -43,20 +43,37 @@ class Bench:
 
     def refit(self, slug: str, *, news: News | None = None) -> Snapshot:
         """Ask for a refit, do it, and return the snapshot."""
-        job = self.serve(slug, news=news)
-        assert job.state == "succeeded", job.error
-        assert job.snapshot_id is not None
-        with self.work() as work:
-            return work.snapshots.get(job.snapshot_id)
+        return self._snapshot(self.serve(slug, news=news).id)
+
+    def refit_while(self, slug: str, meanwhile: Callable[[], Any]) -> Snapshot:
+        """The snapshot of a refit between whose marks and whose reading something happens."""
+        opened = 0
+
+        def open_work() -> UnitOfWork:
+            nonlocal opened
+            opened += 1
+            # Jobs are claimed, marks are taken, then votes are read.
+            if opened == 3:
+                meanwhile()
+            return self.work()
+
+        job = self.request(slug)
+        replace(self.refitter, open_work=open_work).serve(job.board_id)
+        return self._snapshot(job.id)
 
     def serve(self, slug: str, *, news: News | None = None) -> Job:
         """Ask for a refit and see the job to its end."""
+        job = self.request(slug)
+        replace(self.refitter, news=news or Silence()).serve(job.board_id)
+        return self.job(job.id)
+
+    def request(self, slug: str) -> Job:
+        """Ask for a refit."""
         with self.work() as work:
             board = work.boards.find(slug)
             assert board is not None
             job = work.jobs.request(board.id)
             work.commit()
-        replace(self.refitter, news=news or Silence()).serve(board.id)
         return self.job(job.id)
 
     def job(self, job_id: UUID) -> Job:
@@ -65,6 +82,13 @@ class Bench:
             job = work.jobs.find(job_id)
             assert job is not None
             return job
+
+    def _snapshot(self, job_id: UUID) -> Snapshot:
+        job = self.job(job_id)
+        assert job.state == "succeeded", job.error
+        assert job.snapshot_id is not None
+        with self.work() as work:
+            return work.snapshots.get(job.snapshot_id)
 
 
 def ballots(

@@ -86,7 +86,8 @@ WHERE board_id = :board ORDER BY item_spans.id
 """
 
 JUDGES = f"""
-SELECT judge, {HASH.format("judge")} FROM judgements WHERE board_id = :board GROUP BY judge ORDER BY judge COLLATE "C"
+SELECT judge, {HASH.format("judge")} FROM judgements WHERE board_id = :board AND created_at <= :until
+GROUP BY judge ORDER BY judge COLLATE "C"
 """
 
 EXCLUDED = """
@@ -199,11 +200,9 @@ class GatherRepository:
         values = {"board": board_id, "after": after, "skip": size - 1}
         return self._session.execute(text(NTH_AFTER), values).scalar_one_or_none()
 
-    def freeze(self) -> datetime:
-        """See one state of the database from here on, and say when; call it first in the work."""
+    def freeze(self) -> None:
+        """See one state of the database from the next statement on; call it first in the work."""
         self._session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        now: datetime = self._session.execute(text("SELECT now()")).scalar_one()
-        return now
 
     def through(self, board_id: int, watermark: int) -> datetime | None:
         """When the vote of that number was received."""
@@ -216,7 +215,7 @@ class GatherRepository:
 
         Of assignments it reads which pairs were drawn for the offers, and answers that are among the votes.
         """
-        values = {"board": board_id, "watermark": marks.votes, "rules": marks.rules, "moment": marks.moment}
+        values = {"board": board_id, "watermark": marks.votes, **marks._asdict()}
         return Fingerprint(*(str(self._session.scalar(text(query), values)) for query in (FINGERPRINT, SELECTION)))
 
     def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
@@ -265,14 +264,16 @@ class GatherRepository:
         """The assignments of offers up to a number."""
         return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, last)
 
-    def judges(self, board_id: int) -> dict[int, str]:
-        """Names of the board's judges by their hash, sorted by name."""
-        return {row[1]: row[0] for row in self._session.execute(text(JUDGES), {"board": board_id})}
+    def judges(self, board_id: int, *, until: datetime) -> dict[int, str]:
+        """Names of the board's judges by a time, by their hash, sorted by name."""
+        return {row[1]: row[0] for row in self._session.execute(text(JUDGES), {"board": board_id, "until": until})}
 
-    def judgements(self, board_id: int, outcomes: Sequence[str]) -> tuple[Columns, Floats]:
-        """The judgements, a judge by the hash of its name, and their (g, C) chances of these outcomes."""
+    def judgements(self, board_id: int, outcomes: Sequence[str], *, until: datetime) -> tuple[Columns, Floats]:
+        """Judgements stored by a time, a judge by the hash of its name; their (g, C) chances of these outcomes."""
         chances = dict.fromkeys(map(str, range(len(outcomes))), CHANCE)
-        packed = Packed("judgements", {**JUDGEMENT_COLUMNS, **chances}, "context_id", tuple(outcomes))
+        fields = {**JUDGEMENT_COLUMNS, **chances}
+        by_then: LiteralString = "AND created_at <= %s"
+        packed = Packed("judgements", fields, "context_id", tuple(outcomes), condition=by_then, asked=(until,))
         columns = self._columns(packed, board_id, NO_END)
         return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
 

@@ -74,8 +74,14 @@ WHERE deleted_at IS NULL
         OR EXISTS (
             SELECT FROM judgements
             WHERE board_id = boards.id
-                AND created_at > (newest.summary ->> 'gathered_at')::timestamptz
+                AND created_at > (newest.summary -> 'marks' ->> 'moment')::timestamptz
                 AND created_at <= now() - rule.patience
+        )
+        OR config ->> 'unit' = 'context' AND EXISTS (
+            SELECT FROM contexts
+            WHERE board_id = boards.id
+                AND offered_at > (newest.summary -> 'marks' ->> 'moment')::timestamptz
+                AND offered_at <= now() - rule.patience
         )
     )
     AND (
@@ -89,8 +95,8 @@ WHERE deleted_at IS NULL
     )
 ORDER BY boards.id
 """)
-"""Boards due by their own rule, by another active set, by rules about votes, or by judgements; after failures, on new
-votes only."""
+"""Boards due by their own rule, by another active set, by rules about votes, by judgements, or by contexts offered that
+are rows; after failures, on new votes only."""
 
 
 class Claim(NamedTuple):

@@ -15,8 +15,8 @@ Subject = tuple[int, str, int, int]
 """Context, judge, left, right: judged once."""
 
 CREATE = text("""
-INSERT INTO judgements (board_id, context_id, judge, left_id, right_id, probabilities)
-SELECT :board, sent.*
+INSERT INTO judgements (board_id, context_id, judge, left_id, right_id, probabilities, created_at)
+SELECT :board, sent.*, clock_timestamp()
 FROM unnest(CAST(:contexts AS bigint[]), CAST(:judges AS text[]), CAST(:lefts AS bigint[]), CAST(:rights AS bigint[]),
             CAST(:probabilities AS jsonb[])) AS sent
 ON CONFLICT DO NOTHING
@@ -33,7 +33,11 @@ WHERE board_id = :board
 
 
 class JudgementRepository:
-    """Judgements of all boards."""
+    """Judgements of all boards.
+
+    Whoever adds some holds the lock of those who write votes: so none is dated before the marks of a refit that did not
+    see it.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session

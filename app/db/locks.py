@@ -20,7 +20,9 @@ class Lock(IntEnum):
     """First key of the lock; the second is the board's number."""
 
     VOTES = 1
-    """Shared by every transaction that inserts votes. Who holds it alone sees each vote below max(id) committed."""
+    """Shared by every transaction that inserts votes, rules about them, judgements, or contexts that count as offered.
+
+    Who holds it alone sees each vote below max(id) committed, and what is dated by now."""
     REFIT = 2
     """One refit at a time."""
     VOTERS = 3

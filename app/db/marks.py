@@ -14,10 +14,10 @@ SELECT md5(concat_ws('|', CAST(:watermark AS bigint),
     (SELECT concat_ws(',', count(*), max(id), count(lifted_at), max(lifted_at))
      FROM (SELECT id, CASE WHEN lifted_at <= :moment THEN lifted_at END AS lifted_at
            FROM exclusions WHERE board_id = :board AND id <= :rules) AS rules),
-    (SELECT concat_ws(',', count(*) FILTER (WHERE offered), max(id) FILTER (WHERE offered), count(text))
-     FROM contexts WHERE board_id = :board),
-    (SELECT concat_ws(',', count(*), max(id)) FROM offers WHERE board_id = :board),
-    (SELECT concat_ws(',', count(*), max(id)) FROM judgements WHERE board_id = :board),
+    (SELECT concat_ws(',', count(*) FILTER (WHERE offered_at <= :moment AND config ->> 'unit' = 'context'), count(text))
+     FROM contexts JOIN boards ON boards.id = board_id WHERE board_id = :board),
+    (SELECT count(*) FROM offers WHERE board_id = :board AND id <= :offers),
+    (SELECT count(*) FROM judgements WHERE board_id = :board AND created_at <= :moment),
     (SELECT string_agg(concat_ws(',', name, label_cost, cost, active_from, active_to), ';' ORDER BY name, item_spans.id)
      FROM items LEFT JOIN item_spans ON item_id = items.id WHERE board_id = :board)
 ))
@@ -39,7 +39,7 @@ class Marks(NamedTuple):
     Parameters
     ----------
     votes, offers, rules : highest numbers of votes, named offers and exclusions, 0 without one.
-    moment : contexts offered by then, and rules lifted by then.
+    moment : contexts offered by then, judgements stored by then, and rules lifted by then.
     """
 
     votes: int

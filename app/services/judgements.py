@@ -50,6 +50,7 @@ def _settle(uow: UnitOfWork, board: Board, drafts: Sequence[JudgementDraft]) -> 
             wanted.setdefault(*each)
     if not wanted:
         return [Judged("rejected", each) for each in read if isinstance(each, DomainError)]
+    uow.votes.lock(board.id, counted=False)
     created = uow.judgements.create(board.id, wanted)
     stored = uow.judgements.find(board.id, sorted(wanted))
     return [_fate(each, created, stored) for each in read]

@@ -194,7 +194,7 @@ def test_judgements_make_a_refit_due_in_time(make_board: Make, bench: Bench) -> 
     assert not sweep(bench, board)
     assert board("POST", "/judgements", {"judgements": [judgement | {"judge": "k"}]}).status_code == 201
     assert not sweep(bench, board)
-    earlier = "summary || jsonb_build_object('gathered_at', now() - INTERVAL '1 hour')"
+    earlier = "jsonb_set(summary, '{marks,moment}', to_jsonb(now() - INTERVAL '1 hour'))"
     age(bench, f"UPDATE snapshots SET summary = {earlier} WHERE board_id = :board", board)
     assert not sweep(bench, board)
     age(bench, "UPDATE judgements SET created_at = now() - INTERVAL '61 s' WHERE board_id = :board", board)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Any
@@ -13,7 +12,6 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine, text
 
-from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import DRAFT, Board
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
@@ -60,21 +58,8 @@ def due(bench: Bench, board: Board) -> bool:
 
 def refit_with(bench: Bench, board: Board, meanwhile: Callable[[], Any]) -> dict[str, Any]:
     """A refit between whose marks and whose reading something happens; what it says of excluded votes."""
-    with bench.work() as work:
-        job = work.jobs.request(board.id)
-        work.commit()
-    opened = 0
-
-    def open_work() -> UnitOfWork:
-        nonlocal opened
-        opened += 1
-        # Jobs are claimed, marks are taken, then votes are read.
-        if opened == 3:
-            meanwhile()
-        return bench.work()
-
-    replace(bench.refitter, open_work=open_work).serve(board.id)
-    return excluded(bench, board) if bench.job(job.id).state == "succeeded" else {}
+    bench.refit_while(board.slug, meanwhile)
+    return excluded(bench, board)
 
 
 def excluded(bench: Bench, board: Board) -> dict[str, Any]:
@@ -111,8 +96,6 @@ def test_a_rule_that_a_refit_has_seen_is_not_due_whatever_its_date(bench: Bench,
     exclude(bench, board)
     bench.refit(board.slug)
     assert excluded(bench, board) == {"bot": 20}
-    earlier = "summary || jsonb_build_object('gathered_at', now() - INTERVAL '2 hours')"
-    age(bench, "snapshots", f"summary = {earlier}", board)
     age(bench, "exclusions", "created_at = created_at - INTERVAL '1 hour'", board)
     assert not due(bench, board)
 

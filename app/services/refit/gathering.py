@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.db.gather import ContextRow, GatherRepository, RankingRow
+from app.db.gather import Columns, ContextRow, GatherRepository, RankingRow
 from app.db.marks import Marks
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
@@ -29,7 +30,7 @@ from app.services.refit.inputs import (
 from app.services.refit.judges import Judgements, judges_of, margins
 from app.services.refit.menus import with_pairs
 from app.stats.feedback.partitions import OUTSIDE
-from app.stats.types import Ints
+from app.stats.types import Floats, Ints, Rule
 
 
 def gather(repository: GatherRepository, board: Board, marks: Marks) -> Inputs:
@@ -43,7 +44,7 @@ def gather(repository: GatherRepository, board: Board, marks: Marks) -> Inputs:
     ranked = votes.context[:0] if rankings is None else rankings.context
     referenced = np.unique(np.concatenate([votes.context, offers.context, ranked]))
     rows = repository.contexts(board.id, referenced, offered=marks.moment if board.config.unit == "context" else None)
-    contexts, judges = _judged(repository, board, context_table(rows, board.config), roster=roster)
+    contexts, judges = _judged(repository, board, context_table(rows, board.config), roster=roster, until=marks.moment)
     return with_pairs(Inputs(votes, reasons, contexts, offers, roster, judges, draws, rankings), board.config)
 
 
@@ -142,21 +143,23 @@ def context_table(rows: Iterable[ContextRow], config: BoardConfig) -> ContextTab
 
 
 def _judged(
-    repository: GatherRepository, board: Board, contexts: ContextTable, *, roster: Roster
+    repository: GatherRepository, board: Board, contexts: ContextTable, *, roster: Roster, until: datetime
 ) -> tuple[ContextTable, Judges | None]:
-    """The contexts with their judgements, where the board has any."""
-    names = repository.judges(board.id)
+    """The contexts with their judgements by a time, where the board has any."""
+    names = repository.judges(board.id, until=until)
     if not names:
         return contexts, None
-    judged = _judgements(repository, board, contexts, roster=roster, hashes=_ints(names))
+    outcomes = [category.name for category in board.config.categories]
+    stored = repository.judgements(board.id, outcomes, until=until)
+    judged = _judgements(stored, contexts, rule(board.config.categories), roster=roster, hashes=_ints(names))
     return judges_of(judged, tuple(names.values()), contexts, n_items=int(roster.active.sum()))
 
 
 def _judgements(
-    repository: GatherRepository, board: Board, contexts: ContextTable, *, roster: Roster, hashes: Ints
+    stored: tuple[Columns, Floats], contexts: ContextTable, credits: Rule, *, roster: Roster, hashes: Ints
 ) -> Judgements:
     """Judgements of these contexts between active items; `hashes` are of the judges' names, sorted by name."""
-    columns, chances = repository.judgements(board.id, [category.name for category in board.config.categories])
+    columns, chances = stored
     left, right = roster.positions(columns["left"]), roster.positions(columns["right"])
     counts = np.isin(columns["context"], contexts.ids) & roster.active[left] & roster.active[right]
     order, among = np.argsort(hashes), np.cumsum(roster.active) - 1
@@ -165,7 +168,7 @@ def _judgements(
         judge=order[np.searchsorted(hashes, columns["judge"], sorter=order)],
         left=among[left],
         right=among[right],
-        margin=margins(chances, rule(board.config.categories)),
+        margin=margins(chances, credits),
     ).take(counts)
 
 

@@ -112,11 +112,11 @@ class Refitter:
         with self.open_work() as work:
             marks = work.gather.marks(board_id)
         with self.open_work() as work:
-            now = work.gather.freeze()
+            work.gather.freeze()
             board = work.boards.get(board_id)
             assert board is not None
             fingerprint = work.gather.fingerprint(board_id, marks)
-            gathered = Gathered(marks, work.gather.through(board_id, marks.votes), now, fingerprint)
+            gathered = Gathered(marks, work.gather.through(board_id, marks.votes), fingerprint)
             newest = work.snapshots.newest(board_id)
             if newest and (newest.spec, newest.summary["inputs"]) == (spec_hash(board.config), fingerprint.inputs):
                 return board, None, gathered, newest.id

@@ -38,19 +38,17 @@ MEANS, ROUTER = "means", "router"
 
 
 class Gathered(NamedTuple):
-    """Where and when a refit read.
+    """Where a refit read.
 
     Parameters
     ----------
     marks : up to where.
     through : when that vote was received.
-    at : when the rest was read.
     fingerprint : of everything read.
     """
 
     marks: Marks
     through: datetime | None
-    at: datetime
     fingerprint: Fingerprint
 
 
@@ -108,7 +106,6 @@ def _gathered(gathered: Gathered) -> dict[str, Any]:
     marks = gathered.marks
     return {
         **gathered.fingerprint._asdict(),
-        "gathered_at": gathered.at.isoformat(),
         "marks": {"offers": marks.offers, "rules": marks.rules, "moment": marks.moment.isoformat()},
     }
 
