@@ -145,7 +145,6 @@ SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND vote
 UNION ALL
 SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND voter IS NULL
 """
-NTH_AFTER = "SELECT id FROM votes WHERE board_id = :board AND id > :after ORDER BY id LIMIT 1 OFFSET :skip"
 THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
 
 Columns = dict[str, NDArray[Any]]
@@ -194,11 +193,6 @@ class GatherRepository:
         hold(self._session, Lock.VOTES, board_id)
         votes, offers, rules, moment = self._session.execute(text(MARKS), {"board": board_id}).one()
         return Marks(votes or 0, offers or 0, rules or 0, moment)
-
-    def nth_after(self, board_id: int, after: int, size: int) -> int | None:
-        """The number of the vote so many after a number; None where there are fewer."""
-        values = {"board": board_id, "after": after, "skip": size - 1}
-        return self._session.execute(text(NTH_AFTER), values).scalar_one_or_none()
 
     def freeze(self) -> None:
         """See one state of the database from the next statement on; call it first in the work."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import TextClause, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.db.marks import Marks
 from app.db.models import LiveState, LiveSum
 
 LAGGING = text("""
@@ -35,6 +37,18 @@ WHERE deleted_at IS NULL
 ORDER BY boards.id
 """)
 """Boards with votes or rules that no update has seen."""
+
+NTH_VOTE = text("SELECT id FROM votes WHERE board_id = :board AND id > :after ORDER BY id LIMIT 1 OFFSET :skip")
+NTH_OFFER = text("SELECT id FROM offers WHERE board_id = :board AND id > :after ORDER BY id LIMIT 1 OFFSET :skip")
+NTH_OFFERED = text("""
+SELECT offered_at FROM contexts
+WHERE board_id = :board AND offered_at > :after ORDER BY offered_at LIMIT 1 OFFSET :skip
+""")
+LAST_OFFERED = text("""
+WITH next AS (SELECT id, offer_id FROM votes WHERE board_id = :board AND id > :after AND id <= :until)
+SELECT coalesce(max(id), :after) FROM next
+WHERE id < coalesce((SELECT min(id) FROM next WHERE offer_id > :offers), CAST(:until AS bigint) + 1)
+""")
 
 RULES_CHANGED = text("""
 SELECT EXISTS (
@@ -92,6 +106,33 @@ class LiveRepository:
         self._session.execute(
             statement.on_conflict_do_update(index_elements=keys, set_={"body": statement.excluded.body}), rows
         )
+
+    def reach(self, board_id: int, after: Marks, until: Marks, *, size: int, offers: bool) -> Marks:
+        """The marks of a step that begins at some and ends at others at the latest, of bounded size.
+
+        Parameters
+        ----------
+        size : votes, offers, and contexts newly offered, at most so many each.
+        offers : whether more than votes is read.
+        """
+        votes = self._nth(NTH_VOTE, board_id, after.votes, size) or until.votes
+        reached = until._replace(votes=min(votes, until.votes))
+        if not offers:
+            return reached
+        offer = self._nth(NTH_OFFER, board_id, after.offers, size) or until.offers
+        moment = self._nth(NTH_OFFERED, board_id, after.moment, size) or until.moment
+        reached = reached._replace(offers=min(offer, until.offers), moment=min(moment, until.moment))
+        # No vote is read before the offer that it names.
+        values = {"board": board_id, "after": after.votes, "until": reached.votes, "offers": reached.offers}
+        return reached._replace(votes=self._session.execute(LAST_OFFERED, values).scalar_one())
+
+    def waits(self, board_id: int, after: int) -> bool:
+        """Whether there is a vote after a number."""
+        return self._nth(NTH_VOTE, board_id, after, 1) is not None
+
+    def _nth(self, query: TextClause, board_id: int, after: object, size: int) -> Any:
+        values = {"board": board_id, "after": after, "skip": size - 1}
+        return self._session.execute(query, values).scalar_one_or_none()
 
     def revised(self, votes: Iterable[int]) -> set[int]:
         """Those of the votes that replace another one, or answer a draw."""

@@ -47,6 +47,11 @@ class Marks(NamedTuple):
     rules: int
     moment: datetime
 
+    def beyond(self, other: Marks) -> Marks:
+        """The later one of each."""
+        latest = max(self.moment, other.moment)
+        return Marks(max(self.votes, other.votes), max(self.offers, other.offers), max(self.rules, other.rules), latest)
+
 
 class Fingerprint(NamedTuple):
     """Of what a refit reads.

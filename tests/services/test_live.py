@@ -19,6 +19,8 @@ from app.domain.contexts import ContextDraft
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
 from app.services import contexts, exclusions, items
+from app.services.live import run
+from app.services.live.reading import Reader, Touched
 from app.services.live.run import Updater
 from app.services.live.scoring import Refitted
 from app.services.rankings.opened import Opener, open_snapshot
@@ -148,6 +150,33 @@ def test_live_scores_are_those_of_a_recomputation(bench: Bench, fields: dict[str
     assert whole["votes_pending"] == 0
     assert whole["votes"] == 260 + 40 + 50 + 20
     assert "active_set" in whole["live"]["reasons"]
+
+
+def test_a_flood_is_taken_in_by_bounded_steps(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Votes, offers that they name in another order than they come, and contexts that nobody votes on."""
+    board, update, sizes = new_board(bench, unit="context"), updater(bench), []
+    cast(bench, board, ballots(ITEMS, 120, seed=27, contexts=60))
+    snapshot = bench.refit(board.slug)
+    sent = [vote | {"offer": f"o{number}"} for number, vote in enumerate(ballots(ITEMS, 40, seed=28, contexts=3))]
+    cast(bench, board, sent)
+    register(bench, board, [f"p{n}" for n in range(200, 260)])
+    touched = Reader.touched
+
+    def watched(reader: Reader, *marks: Any) -> Touched:
+        found = touched(reader, *marks)
+        sizes.append((found.seen, len(found.now.contexts.ids) - 1))
+        return found
+
+    monkeypatch.setattr(Reader, "touched", watched)
+    monkeypatch.setattr(run, "AT_ONCE", 8)
+    update.serve(board.id)
+    assert sum(seen for seen, _ in sizes) == 40
+    assert max(seen for seen, _ in sizes) <= 8
+    assert max(size for _, size in sizes) <= 3 * 8
+    answer, expected = read(bench, board), recomputed(bench, board, snapshot, "bt")
+    assert (answer["rows"], answer["votes_pending"]) == (expected.estimate.n_rows, 0)
+    assert scores(answer) == pytest.approx(expected.estimate.value.tolist(), abs=1e-9)
+    assert scores(answer, "standard_error") == pytest.approx(expected.estimate.standard_error.tolist(), abs=1e-9)
 
 
 def register(bench: Bench, board: Board, names: Sequence[str]) -> None:

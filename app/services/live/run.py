@@ -29,7 +29,8 @@ REFIT_FROM = 0.4
 """Live rows, as a share of the refitted ones, from which on a refit is asked for: it takes its time."""
 MOST_SHARE = 0.5
 """Beyond it what the models' error adds to scores other than Borda's is no longer small beside the intervals."""
-VOTES_AT_ONCE = 2000
+AT_ONCE = 2000
+"""Votes, offers, and contexts newly offered."""
 KEPT = 8
 """Refits kept open."""
 
@@ -91,7 +92,7 @@ class Updater:
                 return False
             state = work.live.find(snapshot.id)
             last = snapshot.watermark if state is None else state.votes
-            return work.gather.nth_after(board_id, last, 1) is not None
+            return work.live.waits(board_id, last)
 
     def _update(self, board_id: int) -> bool:
         """Take in the next votes; whether there may be more."""
@@ -118,12 +119,9 @@ class Updater:
         basis = basis_of(snapshot)
         state = work.live.held(_start(board, snapshot, basis))
         before = Marks(state.votes, state.offers, basis.rules, state.moment)
-        target = work.gather.nth_after(board.id, before.votes, VOTES_AT_ONCE)
-        votes = marks.votes if target is None else min(target, marks.votes)
         # A snapshot that caught up while these marks were taken may be beyond them.
-        now = Marks(
-            max(votes, before.votes), max(marks.offers, before.offers), marks.rules, max(marks.moment, before.moment)
-        )
+        marks = marks.beyond(before)
+        now = work.live.reach(board.id, before, marks, size=AT_ONCE, offers=board.config.unit == "context")
         refitted = self._opened(work, board, snapshot)
         touched = Reader(work, board, refitted.board, basis).touched(before, now)
         new = _Scored.of(touched.now, touched, refitted)
@@ -138,7 +136,7 @@ class Updater:
         newcomers = _merged(state.document["newcomers"], new, old)
         _note(state, snapshot, self._reasons(work, board, snapshot, basis), counted=newcomers)
         work.session.flush()
-        return now.votes < marks.votes
+        return now != marks
 
     def _reasons(self, work: UnitOfWork, board: Board, snapshot: Snapshot, basis: Marks) -> list[str]:
         """What waits for a refit besides votes."""
