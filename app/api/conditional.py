@@ -34,8 +34,12 @@ def conditional(
 
 
 def _response(kept: Kept, request: Request) -> Response:
-    sent = request.headers
-    variant = kept.variant(sent.get("accept-encoding", "").encode("latin-1"))
-    if kept.known(sent.get("if-none-match", "").encode("latin-1")):
+    variant = kept.variant(_sent(request, "accept-encoding"))
+    if variant.known(_sent(request, "if-none-match")):
         return Response(status_code=304, headers={name.decode(): value.decode() for name, value in variant.unchanged})
     return Response(variant.body, headers={name.decode(): value.decode() for name, value in variant.headers})
+
+
+def _sent(request: Request, name: str) -> bytes:
+    """A header as one list, in however many lines it came."""
+    return ",".join(request.headers.getlist(name)).encode("latin-1")

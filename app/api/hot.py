@@ -164,8 +164,9 @@ def _sent(scope: Scope) -> _Sent:
 
 
 async def _answer(kept: Kept, sent: _Sent, scope: Scope, send: Send) -> None:
-    started, variant, known = time.perf_counter(), kept.variant(sent.accepted), kept.known(sent.tags)
+    started, variant = time.perf_counter(), kept.variant(sent.accepted)
     name = (NAME_HEADER, name_request(sent.name).encode())
+    known = variant.known(sent.tags)
     status, headers, body = (304, variant.unchanged, b"") if known else (200, variant.headers, variant.body)
     await send({"type": "http.response.start", "status": status, "headers": (*headers, name)})
     await send({"type": "http.response.body", "body": body})

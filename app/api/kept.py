@@ -26,6 +26,16 @@ class Variant:
     unchanged: tuple[Header, ...]
     body: bytes
 
+    def known(self, tags: bytes) -> bool:
+        """Whether a reader who sent this If-None-Match header has this variant (RFC 9110, 13.1.2: weak comparison).
+
+        One who has another variant gets this one whole: a 304 would name a tag that he has nothing under.
+        """
+        if not tags:
+            return False
+        sent = [each.strip().removeprefix("W/") for each in tags.decode("latin-1").split(",")]
+        return self.tag in sent or "*" in sent
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -44,13 +54,6 @@ class Kept:
     def variant(self, accepted: bytes) -> Variant:
         """The encoding for a reader who sent this Accept-Encoding header."""
         return self.zipped if accepts_gzip(accepted) else self.plain
-
-    def known(self, tags: bytes) -> bool:
-        """Whether a reader who sent this If-None-Match header has the answer, in whichever encoding."""
-        if not tags:
-            return False
-        sent = [each.strip().removeprefix("W/") for each in tags.decode("latin-1").split(",")]
-        return self.plain.tag in sent or self.zipped.tag in sent or "*" in sent
 
 
 def keep(board_id: int, *, public: bool, tag: str, body: bytes) -> Kept:

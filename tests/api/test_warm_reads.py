@@ -180,7 +180,9 @@ def test_a_refit_shows_within_seconds_without_redis(settings: Settings, board: B
         assert statements == []
 
 
-def test_variants_have_tags_of_their_own_and_any_of_them_is_known(client: TestClient, board: BoardCaller) -> None:
+def test_variants_have_tags_of_their_own_and_only_the_one_in_question_is_known(
+    client: TestClient, board: BoardCaller
+) -> None:
     def get(**headers: str) -> Response:
         return client.get(board.path + "/rankings", headers=headers)
 
@@ -193,11 +195,22 @@ def test_variants_have_tags_of_their_own_and_any_of_them_is_known(client: TestCl
         assert plain.headers["etag"] != zipped.headers["etag"]
         assert plain.headers["vary"] == zipped.headers["vary"] == "Authorization, Accept-Encoding"
         assert "content-encoding" not in get(**{"accept-encoding": "gzip;q=0, *"}).headers
-        for answer in (plain, zipped):
-            unchanged = get(**{"if-none-match": f'"other", W/{answer.headers["etag"]}', "accept-encoding": "gzip"})
-            assert (unchanged.status_code, unchanged.content) == (304, b"")
-            assert unchanged.headers["etag"] == zipped.headers["etag"]
-            assert unchanged.headers["cache-control"] == "public, no-cache"
+        for accepted, own, other in (("identity", plain, zipped), ("gzip", zipped, plain)):
+            for known in (f'"other", W/{own.headers["etag"]}', "*"):
+                unchanged = get(**{"if-none-match": known, "accept-encoding": accepted})
+                assert (unchanged.status_code, unchanged.content) == (304, b"")
+                assert unchanged.headers["etag"] == own.headers["etag"]
+                assert unchanged.headers["cache-control"] == "public, no-cache"
+            whole = get(**{"if-none-match": other.headers["etag"], "accept-encoding": accepted})
+            assert (whole.status_code, whole.headers["etag"]) == (200, own.headers["etag"])
+
+
+def test_a_list_of_tags_may_come_in_several_lines(client: TestClient, board: BoardCaller) -> None:
+    lines = [("accept-encoding", "br"), ("accept-encoding", "gzip"), ("if-none-match", '"other"')]
+    tag = client.get(board.path + "/rankings?level=0.8", headers=lines).headers["etag"]
+    assert tag.endswith('-gzip"')
+    for path in ("/rankings?level=0.8", "/rankings?level=0.80"):  # kept, and made
+        assert client.get(board.path + path, headers=[*lines, ("if-none-match", tag)]).status_code == 304
 
 
 def test_gzip_bytes_are_gzip(client: TestClient, board: BoardCaller) -> None:
