@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
@@ -20,7 +20,13 @@ from app.api.logs import HEADER, RequestLines, name_request
 from app.api.routing import BOARDS, NUL, is_json, read_body
 
 log = logging.getLogger(__name__)
-WANTED = {b"authorization", b"content-type", b"content-length", HEADER.encode()}
+NAME_HEADER = HEADER.encode()
+Headers = Mapping[bytes, bytes]
+"""The first of each name."""
+GONE = 499
+"""The status in the line of a request whose caller went away."""
+UNKNOWN = "unknown"
+"""The address of a caller that has none."""
 
 
 class Disconnected(Exception):
@@ -58,7 +64,7 @@ class Door(ABC):
 
     def __init__(self, after: str) -> None:
         self._after = after
-        self._lines = RequestLines()
+        self.lines = RequestLines()
 
     def takes(self, scope: Scope) -> bool:
         """Whether the request is for this door, with nothing about it that only the framework can judge."""
@@ -74,26 +80,27 @@ class Door(ABC):
     async def pass_through(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that the door takes; the application has those that turn out to be its own."""
         started = time.perf_counter()
-        headers = _wanted(scope)
-        name = name_request(headers.get(HEADER))
+        headers = first_of_each(scope["headers"])
+        name = name_request(text(headers.get(NAME_HEADER)))
+        address = scope["client"][0] if scope.get("client") else UNKNOWN
         try:
-            body = await read_body(_chunks(receive), headers.get("content-length"))
-            response = await self.respond(_call(self._slug(scope), headers, scope, body))
+            body = await read_body(_chunks(receive), text(headers.get(b"content-length")))
+            response = await self.respond(call_of(self._slug(scope), headers, body, address=address))
         except ForTheFramework:
             await app(scope, _again(body, receive), send)
             return
         except HTTPException as error:
             response = problems.http_answer(error)
         except Disconnected:
-            self._lines.add(scope, 499, started)
+            self.lines.add(name, scope["path"], GONE, started)
             return
         except Exception:
             log.exception("%s was not answered", scope["path"])
             response = problems.failure()
-        head = [*response.raw_headers, (HEADER.encode(), name.encode())]
+        head = [*response.raw_headers, (NAME_HEADER, name.encode())]
         await send({"type": "http.response.start", "status": response.status_code, "headers": head})
         await send({"type": "http.response.body", "body": response.body})
-        self._lines.add(scope, response.status_code, started)
+        self.lines.add(name, scope["path"], response.status_code, started)
 
     def _slug(self, scope: Scope) -> str:
         path: str = scope["path"]
@@ -115,19 +122,20 @@ class PastTheFramework:
         await self._app(scope, receive, send)
 
 
-def _call(slug: str, headers: dict[str, str], scope: Scope, body: bytes) -> Call:
-    client = scope.get("client")
-    sent_as_json = is_json(headers.get("content-type", ""))
-    return Call(slug, headers.get("authorization"), client[0] if client else "unknown", body, sent_as_json)
+def first_of_each(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """The headers by name; one that comes again does not count."""
+    return dict(reversed([*headers]))
 
 
-def _wanted(scope: Scope) -> dict[str, str]:
-    """The first of each header that counts here."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        if name in WANTED:
-            found.setdefault(name.decode(), value.decode("latin-1"))
-    return found
+def call_of(slug: str, headers: Headers, body: bytes, *, address: str) -> Call:
+    """A request as a door answers it."""
+    sent_as_json = is_json(headers.get(b"content-type", b"").decode("latin-1"))
+    return Call(slug, text(headers.get(b"authorization")), address, body, sent_as_json)
+
+
+def text(value: bytes | None) -> str | None:
+    """The value of a header that may be missing."""
+    return None if value is None else value.decode("latin-1")
 
 
 async def _chunks(receive: Receive) -> AsyncIterator[bytes]:

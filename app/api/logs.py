@@ -51,9 +51,14 @@ class RequestLog:
 
 def name_request(sent: str | None) -> str:
     """Give the request that is being answered the id that it sent, or one of its own."""
-    name = sent if sent is not None and ACCEPTED.fullmatch(sent) else f"{PROCESS}{next(NUMBERS):016x}"
+    name = name_of(sent)
     request_id.set(name)
     return name
+
+
+def name_of(sent: str | None) -> str:
+    """The id of a request: the one that it sent, where that is usable, or one of its own."""
+    return sent if sent is not None and ACCEPTED.fullmatch(sent) else f"{PROCESS}{next(NUMBERS):016x}"
 
 
 def log_request(scope: Scope, status: int, started: float) -> None:
@@ -65,19 +70,19 @@ def log_request(scope: Scope, status: int, started: float) -> None:
 
 
 class RequestLines:
-    """Lines of requests that come by the thousand: those that end together are one record, which is written at once."""
+    """Lines of POST requests that come by the thousand: those that end together are one record, written at once."""
 
     def __init__(self) -> None:
         self._ended: list[dict[str, Any]] = []
 
-    def add(self, scope: Scope, status: int, started: float) -> None:
-        """The line of the request that is being answered, as `log_request` writes it."""
+    def add(self, name: str, path: str, status: int, started: float) -> None:
+        """The line of a request of this id that ends now, as `log_request` writes it."""
         if not log.isEnabledFor(logging.INFO):
             return
         if not self._ended:
             asyncio.get_running_loop().call_soon(self._write)
-        line = {"request_id": request_id.get(), "method": scope["method"], "path": scope["path"], "status": status}
-        line["ms"] = round((time.perf_counter() - started) * 1000, 1)
+        milliseconds = round((time.perf_counter() - started) * 1000, 1)
+        line = {"request_id": name, "method": "POST", "path": path, "status": status, "ms": milliseconds}
         self._ended.append(line)
 
     def _write(self) -> None:

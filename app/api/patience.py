@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+
+from app.services.ballot_box.casts import Answer, Fate
 
 
 class Patience:
-    """Ends waits with `TimeoutError`, by one timer for all: one for each would cost as much as what is waited for.
+    """Ends waits of votes by one timer for all: one for each would cost as much as what is waited for.
 
     Parameters
     ----------
     seconds : that each may last.
+    ending : what those are told that lasted too long.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, ending: Callable[[], Fate]) -> None:
         self._seconds = seconds
+        self._ending = ending
         self._loop: AbstractEventLoop | None = None
-        self._waits: deque[tuple[float, Future[Any]]] = deque()
+        self._waits: deque[tuple[float, Answer]] = deque()
         self._looking = False
 
-    def watch(self, wait: Future[Any]) -> None:
+    def watch(self, wait: Answer) -> None:
         """End the wait when its time has come."""
         loop = wait.get_loop()
         if loop is not self._loop:
@@ -40,7 +44,7 @@ class Patience:
         while self._waits and self._waits[0][0] <= now:
             _, wait = self._waits.popleft()
             if not wait.done():
-                wait.set_exception(TimeoutError())
+                wait.set_result(self._ending())
         self._forget_ended()
         self._looking = bool(self._waits)
         if self._looking:

@@ -5,9 +5,9 @@ What is refused is refused in the same order and the same words as by any other 
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import Future, get_running_loop
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from starlette.responses import Response
@@ -22,17 +22,11 @@ from app.domain.boards import Board
 from app.domain.errors import DomainError
 from app.domain.parsing import BadFields, FieldError, parse
 from app.services.ballot_box.box import BallotBox, away
-from app.services.ballot_box.casts import Cast, Failed, Fate, Stored, named
+from app.services.ballot_box.casts import Answer, Cast, Failed, Fate, Stored, named
 
 NO_BODY = BadFields([FieldError("missing-field", "", "Field required", None)])
-JSON = (b"content-type", b"application/json")
-
-
-class Sender(NamedTuple):
-    """Who sends a vote: the header that says so, and the address that it comes from."""
-
-    authorization: str | None
-    address: str
+AFTER = "/votes"
+"""What the path of the votes of a board ends with."""
 
 
 class VoteDoor(Door):
@@ -45,33 +39,48 @@ class VoteDoor(Door):
     """
 
     def __init__(self, box: BallotBox, *, patience: float) -> None:
-        super().__init__("/votes")
+        super().__init__(AFTER)
         self._box = box
-        self._patience = Patience(patience)
+        self._patience = Patience(patience, away)
 
     async def respond(self, call: Call) -> Response:
-        """Store the vote in the body."""
+        """The answer to the vote in the body, once it is committed or refused."""
+        answer: Future[Fate] = get_running_loop().create_future()
         try:
-            document = read_json(call.body) if call.is_json else call.body or None
+            cast = self.begin(call, answer)
         except DomainError as error:
-            return problems.answer(error)
-        return await self.store(call.slug, Sender(call.authorization, call.address), document, size=len(call.body))
-
-    async def store(self, slug: str, sender: Sender, document: Any, *, size: int) -> Response:
-        """The answer to a vote, once it is committed or refused."""
-        ballot, named_here = named(_ballot(document))
-        loop = asyncio.get_running_loop()
-        cast = Cast(slug, *sender, ballot, named_here, size, loop, loop.create_future())
+            return answer_to(error)
         try:
-            self._box.put(cast)
-            self._patience.watch(cast.answer)
-            return _answer(await cast.answer)
-        except TimeoutError:
-            return problems.answer(away())
-        except DomainError as error:
-            return problems.answer(error)
+            return answer_to(await answer)
         finally:
             cast.abandoned = True
+
+    def begin(self, call: Call, answer: Answer) -> Cast:
+        """Have the vote in the body stored; `answer` is told what became of it.
+
+        Raises
+        ------
+        DomainError : a body that is not JSON, or too many votes that wait.
+        """
+        document = read_json(call.body) if call.is_json else call.body or None
+        ballot, named_here = named(_ballot(document))
+        sender, size = (call.authorization, call.address), len(call.body)
+        cast = Cast(call.slug, *sender, ballot, named_here, size, answer.get_loop(), answer)
+        self._box.put(cast)
+        self._patience.watch(answer)
+        return cast
+
+
+def answer_to(fate: Fate) -> Response:
+    """The response to a vote of which this became."""
+    match fate:
+        case Stored(board, vote, new):
+            body = orjson.dumps(document_of(board, vote), option=orjson.OPT_UTC_Z)
+            return Response(body, 201 if new else 200, media_type="application/json")
+        case Failed():
+            return problems.failure()
+        case _:
+            return problems.answer(fate)
 
 
 def document_of(board: Board, vote: VoteView) -> dict[str, Any]:
@@ -96,17 +105,6 @@ def document_of(board: Board, vote: VoteView) -> dict[str, Any]:
 
 def _written(moment: datetime) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-
-
-def _answer(fate: Fate) -> Response:
-    match fate:
-        case Stored(board, vote, new):
-            body = orjson.dumps(document_of(board, vote), option=orjson.OPT_UTC_Z)
-            return Response(body, 201 if new else 200, media_type="application/json")
-        case Failed():
-            return problems.failure()
-        case _:
-            return problems.answer(fate)
 
 
 def _ballot(document: Any) -> Ballot | DomainError:

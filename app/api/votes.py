@@ -13,10 +13,10 @@ from fastapi import Path, Request, Response
 from pydantic import Field, WithJsonSchema
 
 from app.api.deps import Documented, MaybeCaller, PortsOf, ReadableBoard, VotableBoard, Work
+from app.api.door import UNKNOWN, call_of, first_of_each
 from app.api.pages import Cursor, Limit, cursor_after, position
 from app.api.problems import describe
-from app.api.routing import api_router, is_json
-from app.api.vote_door import Sender
+from app.api.routing import api_router
 from app.db.votes import VoteView as StoredVote
 from app.domain.boards import Board
 from app.domain.menus import Kind
@@ -96,11 +96,9 @@ async def record(request: Request, board: Slug, ports: PortsOf, _: Documented) -
 
     It is a 503 with `Retry-After` where too many votes wait, or the database is away; send the vote again then.
     """
-    client = request.client
-    sender = Sender(request.headers.get("authorization"), client.host if client else "unknown")
-    body = await request.body()
-    document = await request.json() if is_json(request.headers.get("content-type", "")) else body or None
-    return await ports.votes.store(board, sender, document, size=len(body))
+    address = request.client.host if request.client else UNKNOWN
+    headers = first_of_each(request.headers.raw)
+    return await ports.votes.respond(call_of(board, headers, await request.body(), address=address))
 
 
 @router.post("/batch", response_class=Response, responses=BATCH_ANSWER)

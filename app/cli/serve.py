@@ -11,13 +11,15 @@ from typing import Annotated
 
 import typer
 import uvicorn
+from fastapi import FastAPI
 from psycopg.conninfo import conninfo_to_dict
 
 from app.api.streams import Streams
+from app.api.vote_protocol import protocol_of
 from app.cli.options import Data, connected, database_url, redis_url
 from app.db.migrations import upgrade
 from app.main import create_app
-from app.settings import Settings
+from app.settings import ServerSettings, Settings
 
 commands = typer.Typer()
 
@@ -36,17 +38,23 @@ def api(data: Data = None, host: Host = None, port: Port = None) -> None:
     os.environ.update(environment(settings))
     # Votes are committed by one thread, and five milliseconds until it has its turn, six times a group, are a wait.
     sys.setswitchinterval(0.0005)
-    app = create_app()
+    asked = {name: value for name, value in (("host", host), ("port", port)) if value}
+    server_of(create_app(), settings.server.model_copy(update=asked)).run()
+
+
+def server_of(app: FastAPI, settings: ServerSettings) -> EndingStreams:
+    """A server of the application, by whose protocol votes go past it."""
     config = uvicorn.Config(
         app,
-        host=host or settings.server.host,
-        port=port or settings.server.port,
-        log_level=settings.server.log_level,
+        http=protocol_of(app.state.ports.votes),
+        host=settings.host,
+        port=settings.port,
+        log_level=settings.log_level,
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=5,
     )
-    EndingStreams(config, app.state.ports.streams).run()
+    return EndingStreams(config, app.state.ports.streams)
 
 
 class EndingStreams(uvicorn.Server):

@@ -16,7 +16,8 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from app.api.vote_door import Sender, VoteDoor
+from app.api.door import Call
+from app.api.vote_door import VoteDoor
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.db.engine import open_engine, open_sessions
@@ -213,10 +214,10 @@ def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None
     async def run() -> list[Any]:
         box = BallotBox(slow, most=2, most_bytes=PLENTY)
         door = VoteDoor(box, patience=0.5)
-        vote = {"left": "a", "right": "b", "outcome": "left"}
-        first = asyncio.create_task(door.store("x", Sender(None, ""), vote, size=100))
+        call = Call("x", None, "", b'{"left": "a", "right": "b", "outcome": "left"}', True)
+        first = asyncio.create_task(door.respond(call))
         await asyncio.sleep(0.1)
-        rest = [asyncio.create_task(door.store("x", Sender(None, ""), vote, size=100)) for _ in range(3)]
+        rest = [asyncio.create_task(door.respond(call)) for _ in range(3)]
         answers = await asyncio.gather(first, *rest)
         gate.set()
         await asyncio.to_thread(box.close)

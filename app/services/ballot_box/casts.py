@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 from app.db.votes import VoteView
@@ -28,6 +28,22 @@ class Failed(NamedTuple):
 
 
 Fate = Stored | DomainError | Failed
+
+
+class Answer(Protocol):
+    """Is told a vote's fate, once, on its loop: a future, or what writes the answer at once."""
+
+    def get_loop(self) -> AbstractEventLoop:
+        """The loop on which it is told."""
+        ...
+
+    def done(self) -> bool:
+        """Whether it was told, or wants to hear nothing any more."""
+        ...
+
+    def set_result(self, fate: Fate, /) -> None:
+        """Tell it."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +71,7 @@ class Cast:
     named_here: bool
     size: int
     loop: AbstractEventLoop
-    answer: Future[Fate]
+    answer: Answer
     counted: bool = False
     refused: DomainError | None = None
     abandoned: bool = False
