@@ -22,14 +22,15 @@ class Registered(NamedTuple):
 
 def register(uow: UnitOfWork, board: Board, drafts: Sequence[ContextDraft]) -> Registered:
     """Store contexts and commit, all or none; a known one may gain a text, a payload, and be offered."""
-    wanted = _read(board, drafts)
+    if not drafts:
+        return Registered(0, 0)
+    # What is offered between two readings of the board must be committed by the second one, as votes are; nor does the
+    # board declare other features meanwhile.
+    uow.votes.lock(board.id, counted=False)
+    wanted = _read(uow.boards.fresh(board), drafts)
     needed: dict[str, Wanted] = {}
     for draft, each in zip(drafts, wanted, strict=True):
         needed[draft.id] = _joined(needed[draft.id], each) if draft.id in needed else each
-    if not needed:
-        return Registered(0, 0)
-    # What is offered between two readings of the board must be committed by the second one, as votes are.
-    uow.votes.lock(board.id, counted=False)
     known, created = uow.contexts.ensure(board.id, needed)
     news = {known[name].id: each for name, each in needed.items() if name not in created and adds(each, known[name])}
     if news:

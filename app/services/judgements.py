@@ -39,6 +39,8 @@ def record_all(uow: UnitOfWork, board: Board, drafts: Sequence[JudgementDraft]) 
 
 
 def _settle(uow: UnitOfWork, board: Board, drafts: Sequence[JudgementDraft]) -> list[Judged]:
+    uow.votes.lock(board.id, counted=False)
+    board = uow.boards.fresh(board)
     items = uow.items.resolve(board.id, {name for draft in drafts for name in (draft.left, draft.right)})
     contexts = uow.contexts.find(board.id, {draft.context for draft in drafts})
     item_ids, context_ids = {name: ref.id for name, ref in items.items()}, {name: k.id for name, k in contexts.items()}
@@ -50,7 +52,6 @@ def _settle(uow: UnitOfWork, board: Board, drafts: Sequence[JudgementDraft]) -> 
             wanted.setdefault(*each)
     if not wanted:
         return [Judged("rejected", each) for each in read if isinstance(each, DomainError)]
-    uow.votes.lock(board.id, counted=False)
     created = uow.judgements.create(board.id, wanted)
     stored = uow.judgements.find(board.id, sorted(wanted))
     return [_fate(each, created, stored) for each in read]

@@ -24,9 +24,13 @@ from app.db.locks import Lock, hold
 from app.db.unit_of_work import ATTEMPTS, Collision, UnitOfWork
 from app.domain.ballots import Ballot, ContextRef
 from app.domain.boards import Board, BoardDraft, Voting
-from app.domain.errors import Conflict, Unavailable
+from app.domain.contexts import ContextDraft
+from app.domain.errors import Conflict, Invalid, Unavailable
+from app.domain.features import Feature
+from app.domain.fields import EARLIEST
+from app.domain.judgements import JudgementDraft
 from app.domain.votes import Result
-from app.services import boards, votes
+from app.services import boards, contexts, items, judgements, votes
 from tests.conftest import RecordingQueue
 
 WRITERS = 6
@@ -196,6 +200,47 @@ def test_a_vote_is_read_by_the_outcomes_in_force(open_work: Open, database: Engi
         results = votes.record(work, board, [ballot(1), ballot(2, outcome="tie")], now=datetime.now(UTC))
     assert [result.status for result in results] == ["created", "rejected"]
     assert stored(database, board, "max(outcome)") == 1
+
+
+def changed_meanwhile(open_work: Open, board: Board, patch: dict[str, Any], write: Callable[[UnitOfWork], Any]) -> Any:
+    """What a writer says who knows the board as it was, and waits for a change that is on its way."""
+    with open_work() as changing, open_work() as writing, ThreadPoolExecutor(1) as pool:
+        changing.boards.lock(board)
+        written = pool.submit(write, writing)
+        assert not wait([written], timeout=0.3).done
+        boards.change(changing, board.slug, patch, queue=RecordingQueue())
+        return written.result(timeout=5)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_the_first_vote_waits_for_a_change_of_outcomes(open_work: Open, database: Engine, there: bool) -> None:
+    board = make_board(open_work)
+    vote = ballot(1, outcome="left" if there else "tie")
+    results = changed_meanwhile(
+        open_work, board, {"outcomes": "binary"}, lambda work: votes.record(work, board, [vote], now=datetime.now(UTC))
+    )
+    assert [result.status for result in results] == ["created" if there else "rejected"]
+    assert stored(database, board) == int(there)
+
+
+def test_contexts_are_read_by_the_features_in_force(open_work: Open) -> None:
+    board = make_board(open_work, features=(Feature(name="lang", kind="categorical"),))
+    draft = ContextDraft(id="c", features={"lang": "de"})
+    with pytest.raises(Invalid, match="lang"):
+        changed_meanwhile(open_work, board, {"features": []}, lambda work: contexts.register(work, board, [draft]))
+
+
+def test_judgements_are_read_by_the_outcomes_in_force(open_work: Open) -> None:
+    board = make_board(open_work)
+    with open_work() as work:
+        contexts.register(work, board, [ContextDraft(id="c")])
+    with open_work() as work:
+        items.ensure(work, board, {"x", "y"}, active_from=EARLIEST)
+    draft = JudgementDraft(judge="j", context="c", left="x", right="y", probabilities={"tie": 1.0})
+    judged = changed_meanwhile(
+        open_work, board, {"outcomes": "binary"}, lambda work: judgements.record(work, board, [draft])
+    )
+    assert [each.status for each in judged] == ["rejected"]
 
 
 def test_deadlocks_are_tried_again(open_work: Open, database: Engine) -> None:
