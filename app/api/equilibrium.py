@@ -11,7 +11,7 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.deps import PortsOf, ReadableBoard, Work
-from app.api.questions import NOT_MODIFIED, answer
+from app.api.questions import NOT_MODIFIED, SEGMENT, answer
 from app.api.routing import api_router
 from app.domain.equilibrium import EquilibriumDraft
 from app.services.equilibrium import read
@@ -140,7 +140,7 @@ class EquilibriumParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    segment: Annotated[str | None, Field(description="`name:level`, or `name:level,name:level`")] = None
+    segment: Annotated[str | None, Field(description=SEGMENT)] = None
 
 
 class NoParameters(BaseModel):

@@ -20,6 +20,10 @@ from app.services.rankings.query import ESTIMATORS, INTERVALS, PAIRS, RankingQue
 from app.services.refit.snapshot import METHOD
 
 NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "the answer of this ETag still holds"}}
+SEGMENT = (
+    "`name:level`, or `name:level,name:level`; 404 where the board does not rank by the feature or, once there is a "
+    "snapshot, no vote has the level"
+)
 
 
 class Question(BaseModel):
@@ -30,7 +34,7 @@ class Question(BaseModel):
     estimand: Annotated[str, Field(description="built-in or named by the board")] = "bt"
     estimator: Annotated[str, Field(description=", ".join(ESTIMATORS))] = "debiased"
     pairs: Annotated[str, Field(description=", ".join(PAIRS))] = "auto"
-    segment: Annotated[str | None, Field(description="`name:level`, or `name:level,name:level`")] = None
+    segment: Annotated[str | None, Field(description=SEGMENT)] = None
     interval: Annotated[str, Field(description=", ".join(INTERVALS))] = "simultaneous"
     level: Annotated[float, Field(description="between 0 and 1")] = 0.95
     since: Annotated[Moment | None, Field(alias="from", description="rows offered from then on")] = None

@@ -131,6 +131,21 @@ def test_segments_rank_their_own_rows(ranked: BoardCaller) -> None:
     problem(ranked("GET", "/rankings?segment=planet:mars"), 404, "unknown-segment")
 
 
+@pytest.mark.parametrize("path", ["/rankings", "/rankings/history", "/top", "/equilibrium"])
+def test_segments_are_unknown_by_name_at_once_and_by_level_once_a_refit_has_read_votes(
+    make_board: Callable[..., BoardCaller], bench: Bench, path: str
+) -> None:
+    board = make_board(items=ITEMS, features=FEATURES, segments=["lang"])
+    never = ("planet:mars", "size:1", "lang", "lang:", "")
+    for segment in never:
+        problem(board("GET", f"{path}?segment={segment}"), 404, "unknown-segment")
+    assert board("GET", f"{path}?segment=lang:fr").json().get("status", "pending") == "pending"
+    board.batch(*ballots(ITEMS, 10, seed=1, contexts=10))
+    bench.refit(board.slug)
+    for segment in (*never, "lang:fr"):
+        problem(board("GET", f"{path}?segment={segment}"), 404, "unknown-segment")
+
+
 def test_a_level_with_few_votes_says_so(make_board: Callable[..., BoardCaller], bench: Bench) -> None:
     board = make_board(items=ITEMS, features=FEATURES, segments=["lang"])
     rare = [

@@ -21,7 +21,7 @@ from app.services.equilibrium.games import (
     settings,
     terms_of,
 )
-from app.services.rankings.query import unknown_segment
+from app.services.rankings.query import check_segment
 from app.services.rankings.segments import known_segment
 from app.services.refit import storage
 from app.services.refit.games.means import Means, unpack_means
@@ -44,7 +44,7 @@ def equilibrium(
     segment : as it was asked for.
     snapshot_id : the snapshot to read; None where the board has none yet.
     """
-    check_segment(board, segment)
+    check_segment(segment, board.config)
     if snapshot_id is None:
         return {**_head(board, None, costs), **_Table(board, costs, ()).answer(None, segment, PENDING)}
     snapshot = work.snapshots.get(snapshot_id)
@@ -53,12 +53,6 @@ def equilibrium(
     means, table = kept.get(segment or ""), _Table(board, costs, snapshot.summary["items"])
     status = means.status if means else FEW if kept else PENDING
     return {**_head(board, snapshot, costs), **table.answer(means, segment, status)}
-
-
-def check_segment(board: Board, segment: str | None) -> None:
-    """Refuse a segment of a feature that the board does not rank by."""
-    if segment is not None and segment.partition(":")[0] not in board.config.segments:
-        raise unknown_segment(segment, [f"{name}:…" for name in board.config.segments])
 
 
 def segments(work: UnitOfWork, board: Board, costs: Costs, *, snapshot_id: UUID | None) -> dict[str, Any]:

@@ -89,8 +89,15 @@ def check(query: RankingQuery, config: BoardConfig) -> None:
         raise refusal("scale", "only Bradley-Terry scores have an Elo scale", "natural", query.scale)
     if query.since is not None and query.until is not None and query.since >= query.until:
         raise refusal("from", "the window ends before it begins", "from < to", query.since.isoformat())
-    if query.segment is not None and query.segment.partition(":")[0] not in config.segments:
-        raise unknown_segment(query.segment, [f"{name}:…" for name in config.segments])
+    check_segment(query.segment, config)
+
+
+def check_segment(segment: str | None, config: BoardConfig) -> None:
+    """Refuse what can be no segment of the board, whatever levels its votes have: which ones only a refit knows."""
+    if segment is not None:
+        name, _, level = segment.partition(":")
+        if name not in config.segments or not level:
+            raise unknown_segment(segment, [f"{name}:…" for name in config.segments])
 
 
 def kinds_of(config: BoardConfig) -> dict[str, str]:
