@@ -47,13 +47,13 @@ from app.api.known import KnownKeys
 from app.api.logs import JsonLines, RequestLog
 from app.api.schemas import COMPONENTS
 from app.api.streams import Streams
-from app.api.tally import Tally
 from app.api.vote_door import VoteDoor
 from app.api.warm import Warm
 from app.api.watch import Herald, Watch
 from app.cache.connection import open_redis
 from app.cache.limits import RateLimiter
 from app.cache.news import RedisNews
+from app.cache.tally import Tally
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import Announce, UnitOfWork
 from app.queue import CeleryQueue, Queue, open_celery
@@ -158,7 +158,7 @@ class Stores(NamedTuple):
             requests=open_engine(url, pool_size=size),
             at_once=open_engine(url, pool_size=size, autocommit=True),
             loader=open_engine(url, pool_size=1),
-            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD),
+            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD, by_index=True),
             watcher=open_engine(url, pool_size=1),
             redis=open_redis(settings.redis.url),
         )
@@ -203,7 +203,7 @@ class Parts:
         news = Herald(RedisNews(stores.redis), watch)
         queue = queue or CeleryQueue(open_celery(settings.redis.url))
         announcer = Announcer(partial(news.publish, event="votes"), queue.live)
-        writer = GroupWriter(_works(stores.writer, announce=announcer.votes), limiter)
+        writer = GroupWriter(_works(stores.writer, announce=announcer.votes), limiter, memory.tally)
         box = BallotBox(writer, most=settings.votes.waiting, most_bytes=settings.votes.waiting_bytes)
         shelf = Shelf(_works(stores.loader))
         hatch = Hatch(Works(_works(stores.requests), _works(stores.at_once)), shelf, limiter)

@@ -16,7 +16,7 @@ from starlette.types import Scope
 from app.api import problems
 from app.api.door import Call, Door, ForTheFramework
 from app.api.routing import read_json
-from app.api.tally import Tally
+from app.cache.tally import Tally
 from app.domain.acquire import AcquireDraft
 from app.domain.errors import DomainError
 from app.domain.parsing import parse

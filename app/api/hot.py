@@ -18,8 +18,8 @@ from app.api.known import KnownKeys
 from app.api.logs import HEADER, log_request, name_request
 from app.api.routing import BOARDS
 from app.api.slot import NAME, Slot
-from app.api.tally import Tally
 from app.api.warm import Address, Warm
+from app.cache.tally import Tally
 
 NAME_HEADER = HEADER.encode()
 KEPT_PATHS = ("/rankings", "/rankings/history", "/pairs", "/comparisons", "/top", "/diagnostics")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -59,6 +60,11 @@ class RateLimiter:
     def counting(self) -> bool:
         """Whether there is a limit at all."""
         return self._per_minute > 0
+
+    @property
+    def per_second(self) -> float:
+        """What a caller may send on average."""
+        return self._per_minute / 60 if self.counting else math.inf
 
     def settle(self, served: Mapping[str, int]) -> dict[str, int]:
         """Count requests that were served already; seconds to wait for those callers who had too many.

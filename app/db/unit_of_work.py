@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from app.db.assignments import AssignmentRepository
+from app.db.ballots import BallotRepository
 from app.db.boards import BoardRepository
 from app.db.contexts import ContextRepository
 from app.db.exclusions import ExclusionRepository
@@ -70,6 +71,7 @@ class UnitOfWork:
         self.assignments = AssignmentRepository(session)
         self.offers = OfferRepository(session)
         self.votes = VoteRepository(session)
+        self.ballots = BallotRepository(session)
         self.exclusions = ExclusionRepository(session)
         self.judgements = JudgementRepository(session)
         self.keys = KeyRepository(session)

@@ -108,6 +108,22 @@ def read_ballots(documents: Sequence[Any]) -> list[Ballot | DomainError]:
     return ballots
 
 
+def read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
+    """Ballots against the rules of their board; a row that breaks one has its refusal."""
+    reader, rows = BallotReader(config), []
+    for ballot in ballots:
+        if isinstance(ballot, DomainError):
+            rows.append(_refused(NO_BALLOT, ballot))
+            continue
+        try:
+            outcome, features = reader.read(ballot)
+        except DomainError as error:
+            rows.append(_refused(ballot, error))
+        else:
+            rows.append(Row(ballot, outcome, features))
+    return rows
+
+
 def number(uow: UnitOfWork, board: Board, vote: UUID) -> int:
     """The server's number of the vote of this public id."""
     numbers = uow.votes.numbers(board.id, [vote])
@@ -126,7 +142,7 @@ def _settle(
     board = uow.boards.as_of(board, found.changed_at)
     if (board.config.votes.per_voter_per_day is not None) > counted:
         uow.votes.lock(board.id, counted=True)
-    rows = _read(board.config, answering)
+    rows = read(board.config, answering)
     going = naming.find_items(board, [row for row in rows if row.result is None], found.items)
     going = settle_ids(going, found.digests)
     going = settle_assignments(going, held) if held else going
@@ -168,21 +184,6 @@ def _answering(ballot: Ballot | DomainError, held: Mapping[str, Held]) -> Ballot
         return answering(ballot, found._asdict(), found.annotator)
     except DomainError as error:
         return error
-
-
-def _read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
-    reader, rows = BallotReader(config), []
-    for ballot in ballots:
-        if isinstance(ballot, DomainError):
-            rows.append(_refused(NO_BALLOT, ballot))
-            continue
-        try:
-            outcome, features = reader.read(ballot)
-        except DomainError as error:
-            rows.append(_refused(ballot, error))
-        else:
-            rows.append(Row(ballot, outcome, features))
-    return rows
 
 
 def _refused(ballot: Ballot, error: DomainError) -> Row:

@@ -14,8 +14,8 @@ from app.api.hot import LONGEST, HotReads, Memory
 from app.api.kept import Kept, keep
 from app.api.known import KnownKeys
 from app.api.slot import slot_of
-from app.api.tally import Tally
 from app.api.warm import Warm
+from app.cache.tally import Tally
 from app.domain.keys import Caller
 
 RANKINGS = "/v1/boards/b/rankings"

@@ -10,9 +10,9 @@ import pytest
 from app.api.hot import Memory
 from app.api.known import KnownKeys
 from app.api.streams import Streams
-from app.api.tally import Tally
 from app.api.warm import Warm
 from app.api.watch import Watch
+from app.cache.tally import Tally
 from app.main import create_app
 from app.services.ballot_box.box import BallotBox
 from app.services.loaded.shelf import Shelf

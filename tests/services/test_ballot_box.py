@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,74 +17,15 @@ from sqlalchemy.exc import OperationalError
 
 from app.api.door import Call
 from app.api.vote_door import VoteDoor
-from app.cache.connection import open_redis
-from app.cache.limits import RateLimiter
 from app.db.engine import open_engine, open_sessions
 from app.db.unit_of_work import UnitOfWork
-from app.domain.ballots import BALLOT
-from app.domain.boards import DRAFT, Board
-from app.domain.errors import DomainError, Unavailable
-from app.domain.items import ItemDraft
-from app.domain.keys import KeyDraft
-from app.domain.parsing import parse
-from app.services import boards, items, keys
+from app.domain.boards import Board
+from app.domain.errors import Unavailable
 from app.services.ballot_box.box import BallotBox
-from app.services.ballot_box.casts import Cast, Failed, Fate, Stored, named
-from app.services.ballot_box.writer import GroupWriter
+from app.services.ballot_box.casts import Cast, Failed, Fate, Stored
+from tests.services.casting import Open, Write, cast, codes, make_board, writer
 
-NUMBERS = count()
 PLENTY = 10**6
-Open = Callable[[], UnitOfWork]
-Write = Callable[[Sequence[Cast]], list[Fate]]
-
-
-@pytest.fixture
-def open_work(database: Engine) -> Open:
-    return partial(UnitOfWork, open_sessions(database))
-
-
-@pytest.fixture
-def write(open_work: Open, redis_url: str) -> Write:
-    return GroupWriter(open_work, RateLimiter(open_redis(redis_url), per_minute=1_000_000))
-
-
-@pytest.fixture
-def secret(open_work: Open) -> str:
-    with open_work() as work:
-        return keys.create(work, KeyDraft(scopes=["votes"]))[1]
-
-
-def make_board(open_work: Open, **fields: Any) -> Board:
-    with open_work() as work:
-        board = boards.create(work, parse(DRAFT, {"slug": f"box-{next(NUMBERS)}", **fields}))
-    for name in ("alpha", "beta"):
-        with open_work() as work:
-            items.put(work, board, name, ItemDraft())
-    return board
-
-
-def cast(board: Board | str, secret: str | None, **fields: Any) -> Cast:
-    """A vote as the door hands it over; nobody waits for its answer."""
-    document = {"left": "alpha", "right": "beta", "outcome": "left", **fields}
-    try:
-        ballot, named_here = named(parse(BALLOT, document))
-    except DomainError as error:
-        ballot, named_here = error, False
-    slug = board if isinstance(board, str) else board.slug
-    header = None if secret is None else f"Bearer {secret}"
-    loop: Any = None
-    return Cast(slug, header, "1.2.3.4", ballot, named_here, 100, loop, loop)
-
-
-def codes(fates: Sequence[Fate]) -> list[str]:
-    """What became of each, in a word."""
-    return [_code(fate) for fate in fates]
-
-
-def _code(fate: Fate) -> str:
-    if isinstance(fate, Stored):
-        return "new" if fate.new else "known"
-    return fate.code if isinstance(fate, DomainError) else "failed"
 
 
 def stored(database: Engine, board: Board) -> set[UUID]:
@@ -142,7 +82,7 @@ def test_a_vote_refused_by_the_rate_limit_stays_refused_when_its_group_is_tried_
     open_work: Open, redis_url: str, database: Engine, secret: str
 ) -> None:
     board = make_board(open_work)
-    write = GroupWriter(open_work, RateLimiter(open_redis(redis_url), per_minute=2))
+    write = writer(open_work, redis_url, per_minute=2)
     group = [cast(board, secret) for _ in range(4)]
     first, again = codes(write(group)), codes(write(group))
     assert first.count("rate-limit") >= 1
@@ -170,7 +110,7 @@ def test_a_board_that_another_writer_holds_keeps_no_other_board_waiting(
     database_url: str, open_work: Open, database: Engine, secret: str, redis_url: str
 ) -> None:
     engine = open_engine(database_url, lock_timeout=0.1)
-    write = GroupWriter(partial(UnitOfWork, open_sessions(engine)), RateLimiter(open_redis(redis_url), per_minute=0))
+    write = writer(partial(UnitOfWork, open_sessions(engine)), redis_url, per_minute=0)
     held, free = make_board(open_work, votes={"per_voter_per_day": 10}), make_board(open_work)
 
     async def run() -> list[Fate]:

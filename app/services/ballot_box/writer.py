@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from app.cache.limits import Quota, RateLimiter
+from app.cache.tally import Tally
 from app.db.boards import Version
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -16,9 +17,7 @@ from app.domain.keys import Caller
 from app.domain.votes import Result, Row, outcome_of
 from app.services import access, votes
 from app.services.ballot_box.casts import Cast, Fate, Stored
-
-REMEMBERED = 1_000
-"""Boards kept in memory; a change of one is seen in the next group."""
+from app.services.ballot_box.fast_path import FastPath
 
 
 class GroupWriter:
@@ -31,45 +30,50 @@ class GroupWriter:
     ----------
     open_work : opens a unit of work.
     limiter : counts the requests.
+    tally : counts those of the fast path.
     """
 
-    def __init__(self, open_work: Callable[[], UnitOfWork], limiter: RateLimiter) -> None:
+    def __init__(self, open_work: Callable[[], UnitOfWork], limiter: RateLimiter, tally: Tally) -> None:
         self._open_work = open_work
         self._limiter = limiter
-        self._boards: dict[str, Board] = {}
+        self._fast = FastPath(tally)
 
     def __call__(self, casts: Sequence[Cast]) -> list[Fate]:
         """Store the votes that may be stored, commit, and say what became of each, in order."""
         with self._open_work() as work:
-            fates: dict[Cast, Fate] = {}
-            groups: defaultdict[str, list[Cast]] = defaultdict(list)
-            headers = {cast.authorization for cast in casts}
-            versions, told = access.knock_all(work, {cast.slug for cast in casts}, headers)
-            boards = self._boards_of(work, versions)
-            for cast, caller in self._counted(casts, _callers(casts, told, fates), fates):
-                try:
-                    access.opened(boards.get(cast.slug), cast.slug, caller, "votes")
-                except DomainError as error:
-                    fates[cast] = error
-                else:
-                    groups[cast.slug].append(cast)
-            # In the order of their numbers, so that two processes never wait for each other.
-            together = [(boards[slug], group) for slug, group in groups.items()]
-            fates |= _stored(work, sorted(together, key=lambda each: each[0].id))
+            fates = self._fast.store(work, casts)
+            if fates is None:
+                fates = self._store(work, casts)
         return [fates[cast] for cast in casts]
+
+    def _store(self, work: UnitOfWork, casts: Sequence[Cast]) -> dict[Cast, Fate]:
+        """The long way: everything is looked up."""
+        fates: dict[Cast, Fate] = {}
+        groups: defaultdict[str, list[Cast]] = defaultdict(list)
+        headers = {cast.authorization for cast in casts}
+        versions, told = access.knock_all(work, {cast.slug for cast in casts}, headers)
+        boards = self._boards_of(work, versions)
+        self._fast.learn(boards, told)
+        for cast, caller in self._counted(casts, _callers(casts, told, fates), fates):
+            try:
+                access.opened(boards.get(cast.slug), cast.slug, caller, "votes")
+            except DomainError as error:
+                fates[cast] = error
+            else:
+                groups[cast.slug].append(cast)
+        # In the order of their numbers, so that two processes never wait for each other.
+        together = [(boards[slug], group) for slug, group in groups.items()]
+        return fates | self._stored(work, sorted(together, key=lambda each: each[0].id))
 
     def _boards_of(self, work: UnitOfWork, versions: Mapping[str, Version]) -> dict[str, Board]:
         """The boards as they are now, read where they are not in memory as they are."""
         found = {}
         for slug, version in versions.items():
-            board = self._boards.get(slug)
+            board = self._fast.board(slug)
             if board is None or (board.id, board.updated_at) != version:
                 board = work.boards.find(slug)
             if board is not None:
                 found[slug] = board
-        if len(self._boards) > REMEMBERED:
-            self._boards.clear()
-        self._boards |= found
         return found
 
     def _counted(
@@ -93,6 +97,24 @@ class GroupWriter:
                 fates[cast] = cast.refused
         return going
 
+    def _stored(self, work: UnitOfWork, groups: Sequence[tuple[Board, Sequence[Cast]]]) -> dict[Cast, Fate]:
+        """Store the votes of all boards and commit."""
+        now = datetime.now(UTC)
+        fates, settled = work.boldly(partial(_settled, work, groups, now), undone=votes.Undone)
+        unread: defaultdict[int, list[tuple[Board, Cast, Result]]] = defaultdict(list)
+        work.commit()
+        for board, cast, row, received_at in settled:
+            result = outcome_of(row)
+            if result.error is not None:
+                fates[cast] = result.error
+                continue
+            self._fast.learn_items(board.slug, [row])
+            if result.status == "created" and row.assignment_id is None:
+                fates[cast] = Stored(board, votes.view_of(row, now=now, received_at=received_at), True)
+            else:
+                unread[board.id].append((board, cast, result))
+        return fates | _read_back(work, unread)
+
 
 def _refused(quota: Quota) -> DomainError:
     return limited("rate-limit", "too many requests", retry_after=quota.wait)
@@ -110,23 +132,6 @@ def _callers(
         else:
             callers[cast] = caller
     return callers
-
-
-def _stored(work: UnitOfWork, groups: Sequence[tuple[Board, Sequence[Cast]]]) -> dict[Cast, Fate]:
-    """Store the votes of all boards and commit."""
-    now = datetime.now(UTC)
-    fates, settled = work.boldly(partial(_settled, work, groups, now), undone=votes.Undone)
-    unread: defaultdict[int, list[tuple[Board, Cast, Result]]] = defaultdict(list)
-    work.commit()
-    for board, cast, row, received_at in settled:
-        result = outcome_of(row)
-        if result.error is not None:
-            fates[cast] = result.error
-        elif result.status == "created" and row.assignment_id is None:
-            fates[cast] = Stored(board, votes.view_of(row, now=now, received_at=received_at), True)
-        else:
-            unread[board.id].append((board, cast, result))
-    return fates | _read_back(work, unread)
 
 
 def _settled(

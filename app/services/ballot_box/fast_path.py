@@ -1,0 +1,162 @@
+"""The fast path of a group of votes: what they rest on is remembered, and checked by the statement that stores them.
+
+What is not as usual goes the long way, by `GroupWriter`, which also fills the memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from app.cache.tally import Tally
+from app.db.ballots import Footing
+from app.db.items import ItemRef
+from app.db.unit_of_work import UnitOfWork
+from app.domain.ballots import Ballot
+from app.domain.boards import Board
+from app.domain.errors import DomainError
+from app.domain.keys import Caller
+from app.domain.votes import Row
+from app.services import access, naming, votes
+from app.services.ballot_box.casts import Cast, Fate, Stored
+
+REMEMBERED = 1_000
+"""Boards, and keys, kept in memory; beyond them it begins anew."""
+NAMES = 10_000
+"""Names of items that are kept of a board."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """A board as it was, and the items behind names that votes used."""
+
+    board: Board
+    items: dict[str, ItemRef] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The votes of one board, and the keys that they came with."""
+
+    known: _Known
+    casts: list[Cast] = field(default_factory=list)
+    keys: set[int] = field(default_factory=set)
+
+    def rows(self) -> list[Row] | None:
+        """The votes as they are stored; None where one does not fit the board."""
+        rows = votes.read(self.known.board.config, [cast.ballot for cast in self.casts])
+        if any(row.result is not None for row in rows):
+            return None
+        going = naming.find_items(self.known.board, rows, self.known.items)
+        return rows if len(going) == len(rows) else None
+
+    def footing(self) -> Footing:
+        """What they were prepared by."""
+        items = self.known.items
+        ballots = [cast.ballot for cast in self.casts if isinstance(cast.ballot, Ballot)]
+        names = {name for ballot in ballots for name in (ballot.left, ballot.right) if name is not None}
+        return Footing(self.known.board, self.keys, {name: items[name].id for name in names})
+
+
+class FastPath:
+    """Remembers boards, items and keys; stores votes that need nothing else.
+
+    Parameters
+    ----------
+    tally : counts the requests.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._boards: dict[str, _Known] = {}
+        self._callers: dict[str | None, Caller] = {}
+
+    def board(self, slug: str) -> Board | None:
+        """The board of this slug as it was."""
+        known = self._boards.get(slug)
+        return None if known is None else known.board
+
+    def learn(self, boards: Mapping[str, Board], callers: Mapping[str | None, Caller | DomainError | None]) -> None:
+        """Remember what was looked up."""
+        if len(self._boards) > REMEMBERED:
+            self._boards.clear()
+        if len(self._callers) > REMEMBERED:
+            self._callers.clear()
+        for slug, board in boards.items():
+            if slug not in self._boards or self._boards[slug].board != board:
+                self._boards[slug] = _Known(board)
+        self._callers |= {header: caller for header, caller in callers.items() if isinstance(caller, Caller)}
+
+    def learn_items(self, slug: str, rows: Iterable[Row]) -> None:
+        """Remember the items behind the names in votes that were stored."""
+        known = self._boards.get(slug)
+        if known is None:
+            return
+        if len(known.items) > NAMES:
+            known.items.clear()
+        for row in rows:
+            ballot = row.ballot
+            if ballot.left is not None and ballot.right is not None:
+                known.items[ballot.left] = ItemRef(row.left_id, row.left)
+                known.items[ballot.right] = ItemRef(row.right_id, row.right)
+
+    def store(self, work: UnitOfWork, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
+        """Store the votes and commit; None where the group has to go the long way, with nothing done.
+
+        Requests that were counted here are not counted again.
+        """
+        groups = self._groups(casts)
+        rows = [group.rows() for group in groups or ()]
+        prepared = [each for each in rows if each is not None]
+        if groups is None or len(prepared) < len(groups) or not self._counted(casts):
+            return None
+        now = datetime.now(UTC)
+        footings = [group.footing() for group in groups]
+        received = work.ballots.store(list(zip(footings, prepared, strict=True)), now=now)
+        if received is None:
+            work.release()
+            return None
+        for group in groups:
+            work.announce_votes(group.known.board.id)
+        work.commit()
+        return {
+            cast: Stored(group.known.board, votes.view_of(row, now=now, received_at=moment), True)
+            for group, own, moment in zip(groups, prepared, received, strict=True)
+            for cast, row in zip(group.casts, own, strict=True)
+        }
+
+    def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
+        """The votes of each board in the order of the boards' numbers; None where one is not of the usual kind."""
+        groups: dict[str, _Group] = {}
+        for cast in casts:
+            known, caller = self._boards.get(cast.slug), self._callers.get(cast.authorization)
+            if known is None or caller is None or not _usual(cast.ballot, known):
+                return None
+            try:
+                access.opened(known.board, cast.slug, caller, "votes")
+            except DomainError:
+                return None
+            group = groups.setdefault(cast.slug, _Group(known))
+            group.casts.append(cast)
+            group.keys.add(caller.key_id)
+        return sorted(groups.values(), key=lambda group: group.known.board.id)
+
+    def _counted(self, casts: Sequence[Cast]) -> bool:
+        new = [cast for cast in casts if not cast.counted]
+        names = Counter(access.counted_as(self._callers[cast.authorization], cast.address) for cast in new)
+        if any(cast.refused for cast in casts) or not self._tally.take_all(names):
+            return False
+        for cast in new:
+            cast.counted = True
+        return True
+
+
+def _usual(ballot: Ballot | DomainError, known: _Known) -> bool:
+    """Whether a ballot is on a pair of items that are known, and asks for nothing else to be looked at."""
+    if isinstance(ballot, DomainError):
+        return False
+    plain = ballot.menu is None and ballot.ranking is None and ballot.assignment is None and ballot.offer is None
+    limited = known.board.config.votes.per_voter_per_day is not None
+    return plain and not limited and ballot.left in known.items and ballot.right in known.items

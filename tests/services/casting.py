@@ -1,0 +1,62 @@
+"""Votes as the door hands them to the ballot box, boards to cast them on, and who writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from app.cache.connection import open_redis
+from app.cache.limits import RateLimiter
+from app.cache.tally import Tally
+from app.db.unit_of_work import UnitOfWork
+from app.domain.ballots import BALLOT
+from app.domain.boards import DRAFT, Board
+from app.domain.errors import DomainError
+from app.domain.items import ItemDraft
+from app.domain.parsing import parse
+from app.services import boards, items
+from app.services.ballot_box.casts import Cast, Fate, Stored, named
+from app.services.ballot_box.writer import GroupWriter
+
+NUMBERS = count()
+Open = Callable[[], UnitOfWork]
+Write = Callable[[Sequence[Cast]], list[Fate]]
+
+
+def writer(open_work: Open, redis_url: str, *, per_minute: int) -> GroupWriter:
+    limiter = RateLimiter(open_redis(redis_url), per_minute=per_minute)
+    return GroupWriter(open_work, limiter, Tally(limiter))
+
+
+def make_board(open_work: Open, **fields: Any) -> Board:
+    with open_work() as work:
+        board = boards.create(work, parse(DRAFT, {"slug": f"box-{next(NUMBERS)}", **fields}))
+    for name in ("alpha", "beta"):
+        with open_work() as work:
+            items.put(work, board, name, ItemDraft())
+    return board
+
+
+def cast(board: Board | str, secret: str | None, **fields: Any) -> Cast:
+    """A vote as the door hands it over; nobody waits for its answer."""
+    document = {"left": "alpha", "right": "beta", "outcome": "left", **fields}
+    try:
+        ballot, named_here = named(parse(BALLOT, document))
+    except DomainError as error:
+        ballot, named_here = error, False
+    slug = board if isinstance(board, str) else board.slug
+    header = None if secret is None else f"Bearer {secret}"
+    loop: Any = None
+    return Cast(slug, header, "1.2.3.4", ballot, named_here, 100, loop, loop)
+
+
+def codes(fates: Sequence[Fate]) -> list[str]:
+    """What became of each, in a word."""
+    return [_code(fate) for fate in fates]
+
+
+def _code(fate: Fate) -> str:
+    if isinstance(fate, Stored):
+        return "new" if fate.new else "known"
+    return fate.code if isinstance(fate, DomainError) else "failed"

@@ -1,0 +1,219 @@
+"""The fast path stores what the long way would, says the same of it, and leaves the rest to the long way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Engine, text
+
+from app.cache.connection import open_redis
+from app.cache.limits import RateLimiter
+from app.cache.tally import Tally
+from app.domain.boards import Board
+from app.domain.contexts import ContextDraft
+from app.domain.items import ItemDraft
+from app.domain.keys import KeyDraft
+from app.services import boards, contexts, items, keys
+from app.services.ballot_box.casts import Cast, Fate
+from app.services.ballot_box.fast_path import FastPath
+from app.services.ballot_box.writer import GroupWriter
+from tests.conftest import RecordingQueue
+from tests.services.casting import Open, Write, cast, codes, make_board, writer
+
+FEATURES = [{"name": "language", "kind": "categorical"}, {"name": "length", "kind": "numeric"}]
+ROWS = text("""
+SELECT external_id, one.name, other.name, outcome, voter, voter_type, propensity, revision, digest, offer_id
+FROM votes LEFT JOIN contexts ON contexts.id = context_id
+JOIN items AS one ON one.id = left_id JOIN items AS other ON other.id = right_id
+WHERE votes.board_id = :board
+""")
+CONTEXTS = text("SELECT external_id, features::text, offered FROM contexts WHERE board_id = :board")
+
+
+class Watched:
+    """The fast path, which counts the groups that it stored."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.groups = 0
+        store = FastPath.store
+
+        def counted(path: FastPath, work: Any, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
+            fates = store(path, work, casts)
+            self.groups += fates is not None
+            return fates
+
+        monkeypatch.setattr(FastPath, "store", counted)
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(monkeypatch)
+
+
+def held(database: Engine, board: Board) -> tuple[list[Any], list[Any]]:
+    """Votes and contexts of a board, without numbers."""
+    with database.connect() as connection:
+        votes = connection.execute(ROWS, {"board": board.id}).all()
+        known = connection.execute(CONTEXTS, {"board": board.id}).all()
+    return sorted(map(repr, votes)), sorted(map(repr, known))
+
+
+def groups(seed: int) -> list[list[dict[str, Any]]]:
+    """Votes that repeat ids, slots and contexts, say other features, name aliases and strangers."""
+    rng = random.Random(seed)
+
+    def vote() -> dict[str, Any]:
+        names = ["alpha", "beta", "first"] + ["nobody"] * (rng.random() < 0.05)
+        fields: dict[str, Any] = {"left": rng.choice(names), "right": rng.choice(["beta", "alpha"])}
+        fields["outcome"] = rng.choice(["left", "right", "tie"] + ["none"] * (rng.random() < 0.05))
+        if rng.random() < 0.2:
+            fields["id"] = str(UUID(int=rng.randrange(12)))
+        if rng.random() < 0.8:
+            context: dict[str, Any] = {"id": f"c-{rng.randrange(40)}"}
+            if rng.random() < 0.3:
+                context["features"] = rng.choice([{}, {"length": 1}, {"length": 1.0, "language": "en"}])
+            fields["context"] = context
+        if rng.random() < 0.7:
+            fields["voter"] = f"v-{rng.randrange(8)}"
+        if rng.random() < 0.3:
+            fields["created_at"] = "2026-03-01T12:00:00+01:00"
+        return fields
+
+    return [[vote() for _ in range(rng.choice([1, 1, 2, 3]))] for _ in range(120)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("fields", [{}, {"unit": "context"}, {"votes": {"revotes": True}}])
+def test_both_ways_say_and_store_the_same(
+    fast: Watched, open_work: Open, redis_url: str, database: Engine, secret: str, seed: int, fields: dict[str, Any]
+) -> None:
+    quick, slow = (make_board(open_work, features=FEATURES, **fields) for _ in range(2))
+    for board in (quick, slow):
+        with open_work() as work:
+            items.put(work, board, "alpha", ItemDraft(aliases=["first"]))
+    remembering = writer(open_work, redis_url, per_minute=0)
+    said, expected = [], []
+    for group in groups(seed):
+        said.append(codes(remembering([cast(quick, secret, **vote) for vote in group])))
+    stored = fast.groups
+    for group in groups(seed):
+        forgetful = writer(open_work, redis_url, per_minute=0)
+        expected.append(codes(forgetful([cast(slow, secret, **vote) for vote in group])))
+    assert said == expected
+    assert held(database, quick) == held(database, slow)
+    assert stored > 20
+    assert fast.groups == stored
+
+
+def rename(open_work: Open, board: Board, _: str) -> None:
+    with open_work() as work:
+        items.put(work, board, "gamma", ItemDraft())
+    with open_work() as work:
+        items.put(work, board, "alpha", ItemDraft(aliases=[]))
+    with open_work() as work:
+        items.put(work, board, "gamma", ItemDraft(aliases=["first"]))
+
+
+def retitle(open_work: Open, board: Board, _: str) -> None:
+    with open_work() as work:
+        boards.change(work, board.slug, {"title": "another"}, queue=RecordingQueue())
+
+
+def revoke(open_work: Open, _: Board, secret: str) -> None:
+    with open_work() as work:
+        caller = keys.authenticate(work, secret)
+        keys.revoke(work, caller.key_id)
+
+
+def delete(open_work: Open, board: Board, _: str) -> None:
+    with open_work() as work:
+        boards.delete(work, board)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [(rename, "new"), (retitle, "new"), (revoke, "unknown-key"), (delete, "unknown-board")],
+)
+def test_what_changed_since_it_was_remembered_is_looked_up(
+    fast: Watched,
+    write: Write,
+    open_work: Open,
+    database: Engine,
+    secret: str,
+    change: Callable[[Open, Board, str], None],
+    code: str,
+) -> None:
+    board = make_board(open_work)
+    with open_work() as work:
+        items.put(work, board, "alpha", ItemDraft(aliases=["first"]))
+    assert codes(write([cast(board, secret, left="first")])) == ["new"]
+    assert codes(write([cast(board, secret, left="first")])) == ["new"]
+    assert fast.groups == 1
+    change(open_work, board, secret)
+    assert codes(write([cast(board, secret, left="first")])) == [code]
+    assert fast.groups == 1
+    assert len(held(database, board)[0]) == 2 + (code == "new")
+    if change is rename:
+        assert any("'gamma'" in row for row in held(database, board)[0])
+
+
+def test_several_boards_and_keys_are_stored_together(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    one, other = make_board(open_work), make_board(open_work)
+    with open_work() as work:
+        bound = keys.create(work, KeyDraft(scopes=["votes"], board=one.slug))[1]
+
+    def group() -> list[Cast]:
+        return [cast(one, secret), cast(other, secret), cast(one, bound, context={"id": "new"}, voter="v")]
+
+    assert codes(write(group())) == ["new"] * 3
+    assert codes(write([*group()[:2], cast(one, bound)])) == ["new"] * 3
+    assert fast.groups == 1
+    assert codes(write([cast(other, bound)])) == ["other-board"]
+    assert (len(held(database, one)[0]), len(held(database, other)[0])) == (4, 2)
+
+
+def test_a_context_of_the_pool_is_offered_by_its_first_vote(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work)
+    with open_work() as work:
+        contexts.register(work, board, [ContextDraft(id="c")])
+    write([cast(board, secret)])
+    assert codes(write([cast(board, secret, context={"id": "c"})])) == ["new"]
+    assert held(database, board)[1] == ["('c', '{}', True)"]
+    assert fast.groups == 0
+
+
+def test_more_than_a_seconds_worth_is_counted_by_the_limiter(
+    fast: Watched, open_work: Open, redis_url: str, secret: str
+) -> None:
+    limiter = RateLimiter(open_redis(redis_url), per_minute=120)
+    write = GroupWriter(open_work, limiter, Tally(limiter))
+    board = make_board(open_work)
+    write([cast(board, secret)])
+    for expected in (1, 2, 2):
+        assert codes(write([cast(board, secret)])) == ["new"]
+        assert fast.groups == expected
+    last = codes(write([replace(cast(board, secret)) for _ in range(125)]))
+    assert last.count("rate-limit") >= 5
+
+
+def test_a_new_context_is_what_any_of_its_first_votes_says(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work, features=FEATURES)
+    write([cast(board, secret)])
+    silent, said = {"id": "c"}, {"id": "c", "features": {"length": 2}}
+    assert codes(write([cast(board, secret, context=each) for each in (silent, said)])) == ["new"] * 2
+    assert fast.groups == 1
+    two = [{"id": "d", "features": {"length": length}} for length in (1, 2)]
+    assert codes(write([cast(board, secret, context=each) for each in two])) == ["new", "context-differs"]
+    assert fast.groups == 1
+    assert held(database, board)[1] == ["""('c', '{"length": 2.0}', True)""", """('d', '{"length": 1.0}', True)"""]
