@@ -144,7 +144,7 @@ class Draw(Numbered, OnBoard, Dated, Base):
     __table_args__ = (UniqueConstraint("board_id", "key"),)
 
 
-class Vote(Numbered, OnBoard, Base):
+class Vote(Numbered, Base):
     """A label, never changed.
 
     `context_id` null: a context of its own. `offer_id` null: the context's one implicit offer, or on battle boards the
@@ -152,17 +152,21 @@ class Vote(Numbered, OnBoard, Base):
 
     `kind` is `pair`, or `partial` or `winner` of a vote on a menu: `ballot` then holds `menu` and `tiers` of item ids
     as they were sent, and `menu` the same ids sorted, in place of the sides and the outcome.
+
+    Board, context and items have no constraints: nothing that a vote names is deleted, and to look each of them up once
+    more would take as long as all the rest.
     """
 
     __tablename__ = "votes"
 
+    board_id: Mapped[int] = mapped_column(sort_order=-1)
     client_id: Mapped[UUID]
     digest: Mapped[bytes]
-    context_id: Mapped[int | None] = mapped_column(ForeignKey("contexts.id"))
+    context_id: Mapped[int | None]
     offer_id: Mapped[int | None] = mapped_column(ForeignKey("offers.id"))
     assignment_id: Mapped[UUID | None] = mapped_column(ForeignKey("assignments.id"))
-    left_id: Mapped[int | None] = mapped_column(ForeignKey("items.id"))
-    right_id: Mapped[int | None] = mapped_column(ForeignKey("items.id"))
+    left_id: Mapped[int | None]
+    right_id: Mapped[int | None]
     outcome: Mapped[int | None] = mapped_column(SmallInteger)
     voter: Mapped[str | None]
     voter_type: Mapped[str]
