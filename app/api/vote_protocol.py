@@ -125,8 +125,10 @@ class Exchange:
     def set_result(self, fate: Fate) -> None:
         """Answer the vote; where the caller went away it was stored all the same."""
         self.response_complete = True
-        if self._cast is not None:
-            self._cast.abandoned = True
+        # They know each other: kept, they would wait for the garbage collector.
+        cast, self._cast = self._cast, None
+        if cast is not None:
+            cast.abandoned = True
         response = self._response(fate)
         if not self._protocol.transport.is_closing():
             self._protocol.reply(response, self._name, keep_alive=self.keep_alive)

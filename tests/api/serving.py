@@ -23,9 +23,11 @@ def listening(app: ASGIApp, **options: Any) -> Iterator[int]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    thread.join()
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Reply(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import threading
@@ -15,7 +16,7 @@ from starlette.responses import Response
 
 from app.api.door import PastTheFramework
 from app.api.vote_door import VoteDoor
-from app.api.vote_protocol import VoteProtocol, protocol_of
+from app.api.vote_protocol import Exchange, VoteProtocol, protocol_of
 from app.domain.errors import Missing
 from app.services.ballot_box.box import BallotBox
 from app.services.ballot_box.casts import Cast, Fate, Stored
@@ -68,10 +69,12 @@ def served(
     app = PastTheFramework(Response(status_code=404), [door])
     if short:
         options["http"] = type("Changed", (protocol_of(door),), options.pop("changes", {}))
-    with listening(app, access_log=False, lifespan="off", **options) as port:
-        yield port
-    writer.may.set()
-    box.close()
+    try:
+        with listening(app, access_log=False, lifespan="off", **options) as port:
+            yield port
+    finally:
+        writer.may.set()
+        box.close()
 
 
 def vote(*lines: str, size: int = len(BODY)) -> bytes:
@@ -227,6 +230,24 @@ def test_an_answer_that_cannot_be_written_is_the_fault_of_one(caplog: pytest.Log
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert record.getMessage() == "/v1/boards/b/votes was not answered"
     assert record.__dict__["fields"] == {"request_id": "broken"}
+
+
+def test_answered_votes_do_not_wait_for_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        writer = refusing()
+        with served(writer) as port:
+            wire = Wire(port)
+            for body in [vote()] * 10 + [vote()[:-1] + b"x"] * 10:
+                wire.send(body)
+                wire.reply()
+            writer.seen.clear()
+            left = sum(isinstance(each, Exchange) for each in gc.get_objects())
+            wire.close()
+    finally:
+        gc.enable()
+    assert left <= 3, "that of the connection, and what a timer still sees"
 
 
 @pytest.mark.parametrize("short", [True, False])

@@ -233,6 +233,8 @@ def test_only_votes_go_the_short_way(served: Served, wire: Wire) -> None:
         request = served.vote().replace(f"POST {path} ".encode(), f"POST {target} ".encode())
         wire.send(request, request.replace(b"POST", b"PUT"))
         wire.reply(), wire.reply()
+    wire.send(served.vote().replace(b"POST", b"PUT"))
+    assert wire.reply().status == 405
     assert set(WAYS) == {"long"}
 
 
