@@ -69,6 +69,31 @@ def test_no_votes_at_all(make_board: Make, bench: Bench) -> None:
     assert set(by_item(document, "score").values()) == {None}
 
 
+def test_no_vote_that_counts_uses_no_propensities(make_board: Make, bench: Bench) -> None:
+    board = make_board(items=ITEMS)
+    sent = [vote | {"voter": "v", "propensity": None} for vote in ballots(ITEMS, 20, seed=2)]
+    board.batch(*sent)
+    assert bench.refit(board.slug).summary["propensity"] == "estimated"
+    rule = board("POST", "/exclusions", {"reason": "bot", "voter": "v"}).json()["id"]
+    document = refitted(board, bench)
+    assert (document["votes"], document["propensity"]) == (0, None)
+    assert board("GET", "/equilibrium").json()["propensity"] is None
+    board("DELETE", f"/exclusions/{rule}")
+    assert bench.refit(board.slug).summary["propensity"] == "estimated"
+
+
+def test_one_voter_has_no_errors_where_voters_are_clusters(make_board: Make, bench: Bench) -> None:
+    board = make_board(items=ITEMS, features=FEATURES, segments=["lang"], cluster="voter")
+    votes = [vote | {"voter": "one"} for vote in ballots(ITEMS, 300, seed=3, contexts=100_000)]
+    assert refitted(board, bench, *votes)["status"] == "few_votes"
+    for query in ("estimand=borda", "estimator=classical", "estimator=restricted", "segment=lang:de"):
+        document = board("GET", f"/rankings?{query}").json()
+        assert set(by_item(document, "standard_error").values()) == {None}
+        assert set(by_item(document, "status").values()) == {document["status"]} == {"few_votes"}
+    for path in ("/comparisons", "/top", "/pairs", "/equilibrium", "/rankings?from=2001-01-01T00:00:00Z"):
+        assert board("GET", path).json()["status"] == "few_votes"
+
+
 @pytest.mark.parametrize("items", [(), ("ada",)])
 def test_fewer_than_two_items(make_board: Make, bench: Bench, items: tuple[str, ...]) -> None:
     board = make_board(items=items)

@@ -102,7 +102,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, made.tables))
     summary = {
         **_counts(inputs, frame, config),
-        "propensity": frame.kind,
+        "propensity": frame.kind if whole.votes.row.size else None,
         **selection,
         "folds": {"count": frame.n_folds, "rule": frame.fold_rule},
         "balance": None if balance is None else described(balance, frame),

@@ -76,8 +76,8 @@ def mean_payoffs(frame: Frame, mu: CrossFit, segment: str, rows: Bools | None, *
     votes = (support.votes + support.votes.T)[contest.pairs]
     value = 2.0 * found.share[contest.pairs] - 1.0
     behind = behind._replace(rows_used=found.rows_used)
-    status = status_of(frame, votes, behind, players=contest.size, consistent=consistent)
-    return Means(segment, status, behind, contest.players, value, error, votes)
+    made = Means(segment, "ok", behind, contest.players, value, error, votes)
+    return with_status(made, frame, consistent=consistent)
 
 
 def nothing(segment: str, behind: Behind) -> Means:
@@ -86,23 +86,21 @@ def nothing(segment: str, behind: Behind) -> Means:
     return Means(segment, "few_votes", behind, none, np.zeros(0), np.zeros(0), none)
 
 
-def status_of(frame: Frame, votes: Ints, behind: Behind, *, players: int, consistent: bool) -> str:
-    """The first status that applies.
+def with_status(made: Means, frame: Frame, *, consistent: bool) -> Means:
+    """The same with the first status that applies.
 
-    Parameters
-    ----------
-    votes : (P,) on the pairs of the players.
-    players : k.
+    Votes of a single cluster are too few for errors, however many they are.
     """
-    of_item = np.abs(skew(votes[None].astype(np.float64), players)[0]).sum(axis=1)
+    players = made.players.size
+    of_item = np.abs(skew(made.votes[None].astype(np.float64), players)[0]).sum(axis=1)
     applies = {
         "propensities_inconsistent": not consistent,
         "disconnected": players < len(frame.items),
-        "extrapolated": bool((votes == 0).mean() > MOST_UNSUPPORTED),
-        "few_contexts": not frame.clustering.fixed and behind.contexts < FEW_CONTEXTS,
-        "few_votes": bool((of_item < FEW_VOTES).any()),
+        "extrapolated": bool((made.votes == 0).mean() > MOST_UNSUPPORTED),
+        "few_contexts": not frame.clustering.fixed and made.behind.contexts < FEW_CONTEXTS,
+        "few_votes": bool((of_item < FEW_VOTES).any() or np.isnan(made.error).any()),
     }
-    return next((status for status, applied in applies.items() if applied), "ok")
+    return replace(made, status=next((status for status, applied in applies.items() if applied), "ok"))
 
 
 def pack_means(means: Sequence[Means]) -> bytes:

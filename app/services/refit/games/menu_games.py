@@ -15,7 +15,7 @@ from app.learners.payoffs.contextual import Nuisances, fit_nuisances
 from app.services.refit.frame import Frame
 from app.services.refit.games.ballots import Ballots
 from app.services.refit.games.contest import Contest, favours
-from app.services.refit.games.means import Behind, Means, nothing, status_of
+from app.services.refit.games.means import Behind, Means, nothing, with_status
 from app.services.refit.games.router import (
     CELLS,
     MenuModels,
@@ -96,8 +96,8 @@ def _means(ballots: Ballots, fitted: _Fitted, segment: str, inside: Bools) -> Me
     votes = (on_menu.T @ on_menu)[sample.menus.pairs]
     values = fitted.nuisances.corrections.pseudo_outcomes[inside]
     error = _error(values, _clusters(frame, fitted.rows[inside]))
-    status = status_of(frame, votes, behind, players=ballots.players.size, consistent=True)
-    return Means(segment, status, behind, ballots.players, values.mean(axis=0), error, votes)
+    made = Means(segment, "ok", behind, ballots.players, values.mean(axis=0), error, votes)
+    return with_status(made, frame, consistent=True)
 
 
 def _clusters(frame: Frame, rows: Ints) -> list[tuple[Ints, float]]:
