@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
@@ -14,7 +15,7 @@ from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
 from app.db.models import Score, Snapshot
-from app.domain.boards import Board
+from app.domain.boards import Board, BoardConfig
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
 from app.services import exclusions, items
@@ -23,7 +24,9 @@ from app.services.live.run import Updater
 from app.services.rankings.influence import influence
 from app.services.rankings.query import RankingQuery
 from app.services.refit.gathering import gather
-from app.services.refit.inputs import Inputs
+from app.services.refit.inputs import ContextTable, Inputs, OfferTable, RankingTable, Roster, VoteTable
+from app.services.refit.menus import with_pairs
+from app.stats.feedback.partitions import OUTSIDE
 from tests.refitting import Bench, ballots, cast, features_of, new_board
 
 ITEMS = ("ada", "bell", "curie", "dirac")
@@ -135,6 +138,49 @@ def test_what_was_said_does_not_decide_who_is_left(bench: Bench) -> None:
     # Four equal cells of 250, standard deviation 13.7.
     cells = np.bincount(2 * left + better, minlength=4)
     assert np.abs(cells - 250).max() < 4 * 13.7
+
+
+def only_rankings(size: int, items: int) -> Inputs:
+    """Rankings of most of the items, with ties and unlisted ones, and no other vote."""
+    rng, none, zero = np.random.default_rng(9), np.zeros(0, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    tiers = rng.integers(OUTSIDE, items // 2, (size, items), dtype=np.int16)
+    return Inputs(
+        VoteTable(*[none] * 7, np.zeros(0), none, none),
+        (),
+        ContextTable(*[np.zeros(1, dtype=np.int64)] * 4, [{}]),
+        OfferTable(*[none] * 4, np.zeros(0, dtype=np.bool_)),
+        Roster(
+            ids=np.arange(items),
+            names=tuple(f"i{number:02}" for number in range(items)),
+            active=np.ones(items, dtype=np.bool_),
+            **dict.fromkeys(("span_item", "span_from", "span_to"), none),
+            **dict.fromkeys(("label_cost", "cost"), np.ones(items)),
+        ),
+        rankings=RankingTable(np.arange(size) + 1, zero, zero, tiers, zero, np.full(size, np.nan), zero, zero - 1),
+    )
+
+
+@pytest.mark.parametrize("outcomes", ["arena", "binary"])
+def test_pairs_take_little_room_beside_themselves(outcomes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, inputs = BoardConfig(outcomes=outcomes), only_rankings(300, 40)
+    at_once = with_pairs(inputs, config).votes
+    monkeypatch.setattr("app.services.refit.menus.CELLS", 2**13)
+    tracemalloc.start()
+    votes = with_pairs(inputs, config).votes
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    columns = [getattr(votes, name) for name in VoteTable.__slots__]
+    assert peak < 1.2 * sum(column.nbytes for column in columns)
+    for column, name in zip(columns, VoteTable.__slots__, strict=True):
+        np.testing.assert_array_equal(column, getattr(at_once, name))
+    assert inputs.rankings is not None
+    tiers = inputs.rankings.tiers
+    listed = (tiers != OUTSIDE).astype(np.int64)
+    both = listed[:, :, None] * listed[:, None, :]
+    twice = (
+        1 + (tiers[:, :, None] == tiers[:, None, :]) if outcomes == "binary" else np.ones(both.shape, dtype=np.int64)
+    )
+    assert len(votes) == np.triu(both * twice, 1).sum()
 
 
 def truth(estimand: str) -> Any:

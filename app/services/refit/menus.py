@@ -11,9 +11,9 @@ from app.domain.menus import verdicts_of
 from app.services.refit.inputs import Inputs, OfferTable, RankingTable, VoteTable
 from app.stats.debias.folds import Hashes, canonical_order, content_hash, mix
 from app.stats.feedback.partitions import OUTSIDE, Tiers
-from app.stats.types import Bools, Ints
+from app.stats.types import Ints
 
-CELLS = 2**24
+CELLS = 2**19
 """Items, or pairs of them, that are looked at together, over all votes."""
 
 
@@ -30,9 +30,7 @@ def with_pairs(inputs: Inputs, config: BoardConfig) -> Inputs:
     assert inputs.rankings is not None
     rankings, own = _in_order(inputs.rankings, inputs)
     rankings, offers = _with_offers(rankings, own, inputs, shared=config.unit == "context")
-    pairs = _votes(_pairs(rankings, own, inputs), rankings, own, config)
-    columns = [np.concatenate([getattr(table, each.name) for table in (inputs.votes, pairs)]) for each in fields(pairs)]
-    return replace(inputs, votes=VoteTable(*columns), offers=offers)
+    return replace(inputs, votes=_with_votes(inputs, rankings, own, config), offers=offers)
 
 
 def counts_rankings(inputs: Inputs, config: BoardConfig) -> bool:
@@ -49,9 +47,6 @@ class _Pairs:
     right: Ints
     verdict: Ints
 
-    def take(self, index: Ints | Bools) -> _Pairs:
-        return _Pairs(self.vote[index], self.left[index], self.right[index], self.verdict[index])
-
 
 def _in_order(rankings: RankingTable, inputs: Inputs) -> tuple[RankingTable, Hashes]:
     """The rankings in an order of content alone, and a hash of each one's content but for what it says.
@@ -61,7 +56,7 @@ def _in_order(rankings: RankingTable, inputs: Inputs) -> tuple[RankingTable, Has
     """
     where = (_keys(inputs.contexts.ids, inputs.contexts.key, rankings.context), _offer_keys(rankings, inputs))
     names = content_hash(inputs.roster.names)
-    hashed = [_hashes(part, names) for part in _parts(rankings.tiers, width=names.size)]
+    hashed = [_hashes(part, names) for _, part in _parts(rankings.tiers, width=names.size)]
     menu, said = (np.concatenate(column) for column in zip(*hashed, strict=True))
     content = (*where, menu, rankings.voter, inputs.superseded(rankings.reason).astype(np.int64))
     order, occurrence = canonical_order(*content, ties=(said, rankings.propensity, rankings.created))
@@ -76,10 +71,10 @@ def _hashes(tiers: Tiers, names: Hashes) -> tuple[Hashes, Hashes]:
     return menu, np.where(on_menu, told, 0).sum(axis=1, dtype=np.uint64)
 
 
-def _parts(tiers: Tiers, *, width: int) -> list[Tiers]:
-    """The votes, as many together as have so many cells of a width."""
+def _parts(tiers: Tiers, *, width: int) -> list[tuple[int, Tiers]]:
+    """The votes, as many together as have so many cells of a width, each part with the place where it begins."""
     step = max(CELLS // max(width, 1), 1)
-    return [tiers[at : at + step] for at in range(0, len(tiers), step)]
+    return [(at, tiers[at : at + step]) for at in range(0, len(tiers), step)]
 
 
 def _offer_keys(rankings: RankingTable, inputs: Inputs) -> Ints:
@@ -117,35 +112,68 @@ def _with_offers(
     return replace(rankings, offer=offer), OfferTable(*columns)
 
 
-def _pairs(rankings: RankingTable, own: Hashes, inputs: Inputs) -> _Pairs:
-    """Every pair of every menu, one of its items put left by the toss of a coin."""
-    first, second = np.triu_indices(len(inputs.roster.names), 1)
-    parts = [_of_menus(part, first, second) for part in _parts(rankings.tiers, width=first.size)]
-    pair = np.concatenate([pairs for _, pairs in parts])
-    vote = np.repeat(np.arange(len(rankings)), np.concatenate([count for count, _ in parts]))
-    names = content_hash(inputs.roster.names)
-    heads = (mix(own[vote], names[first[pair]], names[second[pair]]) & np.uint64(1)).astype(np.bool_)
-    left, right = np.where(heads, second[pair], first[pair]), np.where(heads, first[pair], second[pair])
-    verdict = np.sign(rankings.tiers[vote, right].astype(np.int64) - rankings.tiers[vote, left])
-    return _Pairs(vote, left, right, verdict)
+def _with_votes(inputs: Inputs, rankings: RankingTable, own: Hashes, config: BoardConfig) -> VoteTable:
+    """The votes with every pair of every menu, menu by menu; then the other halves of those that are two.
 
-
-def _of_menus(tiers: Tiers, first: Ints, second: Ints) -> tuple[Ints, Ints]:
-    """How many pairs each menu has, and which, menu by menu."""
-    on_menu = tiers != OUTSIDE
-    both = on_menu[:, first] & on_menu[:, second]
-    return both.sum(axis=1), np.nonzero(both)[1].astype(np.int64)
-
-
-def _votes(pairs: _Pairs, rankings: RankingTable, own: Hashes, config: BoardConfig) -> VoteTable:
-    """The pairs as votes; of an anonymous ranking all are one voter's."""
-    verdicts = verdicts_of(config.categories)
+    Room for all is made at once, and filled by some menus at a time: together they are large.
+    """
+    verdicts, names = verdicts_of(config.categories), content_hash(inputs.roster.names)
     assert verdicts is not None
-    even = np.flatnonzero(pairs.verdict == 0)
-    told = [np.where(pairs.verdict > 0, verdicts.first, verdicts.second)]
-    told[0][even] = verdicts.undecided[0]
-    told += [np.full(even.size, number) for number in verdicts.undecided[1:]]
-    pairs = pairs.take(np.concatenate([np.arange(pairs.vote.size), *[even] * (len(told) - 1)]))
+    pairs, even = _sizes(rankings.tiers)
+    halves = verdicts.undecided[1:]
+    places = np.cumsum([len(inputs.votes), pairs, *[even] * len(halves)])
+    table = _room(inputs.votes, int(places[-1]))
+    for begin, tiers in _parts(rankings.tiers, width=names.size * (names.size - 1) // 2):
+        part = _pairs(tiers, own[begin : begin + len(tiers)], names)
+        part = replace(part, vote=part.vote + begin)
+        undecided = part.verdict == 0
+        outcome = np.where(part.verdict > 0, verdicts.first, verdicts.second)
+        outcome[undecided] = verdicts.undecided[0]
+        told = [_votes(part, outcome, rankings, own)]
+        told += [replace(told[0].take(undecided), outcome=np.full(int(undecided.sum()), other)) for other in halves]
+        for place, votes in enumerate(told):
+            _put(table, places[place], votes)
+            places[place] += len(votes)
+    return table
+
+
+def _sizes(tiers: Tiers) -> tuple[int, int]:
+    """How many pairs all menus have, and how many of them are of one tier."""
+    alike = [(tiers == tier).sum(axis=1) for tier in range(int(tiers.max(initial=OUTSIDE)) + 1)]
+    return _number((tiers != OUTSIDE).sum(axis=1)), sum(map(_number, alike))
+
+
+def _number(items: Ints) -> int:
+    """How many pairs there are within sets of so many items."""
+    return int((items * (items - 1)).sum()) // 2
+
+
+def _room(votes: VoteTable, size: int) -> VoteTable:
+    """The votes, with room for more of them up to a size."""
+    columns = {each.name: getattr(votes, each.name) for each in fields(votes)}
+    table = VoteTable(**{name: np.empty(size, dtype=column.dtype) for name, column in columns.items()})
+    _put(table, 0, votes)
+    return table
+
+
+def _put(table: VoteTable, place: int, votes: VoteTable) -> None:
+    for each in fields(votes):
+        getattr(table, each.name)[place : place + len(votes)] = getattr(votes, each.name)
+
+
+def _pairs(tiers: Tiers, own: Hashes, names: Hashes) -> _Pairs:
+    """Every pair of some menus, one of its items put left by the toss of a coin."""
+    first, second = np.triu_indices(names.size, 1)
+    on_menu = tiers != OUTSIDE
+    vote, pair = np.nonzero(on_menu[:, first] & on_menu[:, second])
+    first, second = first[pair], second[pair]
+    heads = (mix(own[vote], names[first], names[second]) & np.uint64(1)).astype(np.bool_)
+    left, right = np.where(heads, second, first), np.where(heads, first, second)
+    return _Pairs(vote, left, right, np.sign(tiers[vote, right].astype(np.int64) - tiers[vote, left]))
+
+
+def _votes(pairs: _Pairs, outcome: Ints, rankings: RankingTable, own: Hashes) -> VoteTable:
+    """The pairs as votes; of an anonymous ranking all are one voter's."""
     vote = pairs.vote
     return VoteTable(
         ids=rankings.ids[vote],
@@ -153,8 +181,8 @@ def _votes(pairs: _Pairs, rankings: RankingTable, own: Hashes, config: BoardConf
         offer=rankings.offer[vote],
         left=pairs.left,
         right=pairs.right,
-        outcome=np.concatenate(told).astype(np.int64),
-        voter=np.where(rankings.voter == 0, own.view(np.int64), rankings.voter)[vote],
+        outcome=outcome,
+        voter=np.where(rankings.voter[vote] == 0, own[vote].view(np.int64), rankings.voter[vote]),
         propensity=np.full(vote.size, np.nan),
         created=rankings.created[vote],
         reason=rankings.reason[vote],
