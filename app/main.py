@@ -158,7 +158,7 @@ class Stores(NamedTuple):
             requests=open_engine(url, pool_size=size),
             at_once=open_engine(url, pool_size=size, autocommit=True),
             loader=open_engine(url, pool_size=1),
-            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD, by_index=True),
+            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD),
             watcher=open_engine(url, pool_size=1),
             redis=open_redis(settings.redis.url),
         )

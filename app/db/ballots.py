@@ -1,4 +1,4 @@
-"""Votes of a group stored in one statement, where all that they rest on is as it was remembered."""
+"""Votes stored in one round trip, where all that they rest on is as it was remembered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from app.db.arrays import document, hashes, moments, plain, texts, uuids
 from app.db.keys import USE_RESOLUTION
 from app.db.locks import SHARED, Lock
-from app.db.together import together
+from app.db.together import Statement, together
+from app.db.votes import BY_INDEX
 from app.domain.boards import Board
 from app.domain.votes import Row
 
@@ -30,9 +31,23 @@ COLUMNS = {
     "created_at": "timestamptz",
 }
 
-# Nothing is stored where the board, a key or the name of an item is another now, and a vote is not where its id or its
-# slot is taken, or its context is known otherwise. Contexts and votes are written in the order of every other writer.
-# Contexts are looked up one by one, so that no plan reads the table.
+# Contexts are written in the order of every other writer. They are looked up one by one, LIMIT keeps them from being
+# joined: a plan made while there were few, and kept, would read all contexts of the board.
+MAKE = text("""
+INSERT INTO contexts (board_id, external_id, features, offered)
+SELECT DISTINCT ON (context COLLATE "C") :board, context, coalesce(sent.features, '{}'), TRUE
+FROM unnest(CAST(:context AS text[]), CAST(:features AS jsonb[])) AS sent (context, features)
+LEFT JOIN LATERAL (
+    SELECT id FROM contexts WHERE board_id = :board AND external_id = context LIMIT 1
+) AS known ON TRUE
+WHERE context IS NOT NULL AND known.id IS NULL
+ORDER BY context COLLATE "C", sent.features IS NULL
+ON CONFLICT DO NOTHING
+RETURNING id
+""")
+
+# Nothing is stored where the board, a key or the name of an item is another now; a vote is not where its id or its slot
+# is taken, or its context is known otherwise.
 STORE = text(f"""
 WITH standing AS (
     SELECT FROM boards
@@ -43,33 +58,18 @@ WITH standing AS (
         AND (SELECT count(*)
              FROM unnest(CAST(:names AS text[]), CAST(:items AS bigint[])) AS sent (name, item)
              JOIN item_names ON board_id = :board AND item_names.name = sent.name AND item_id = sent.item) = :n_names
-), sent AS MATERIALIZED (
-    SELECT sent.*, known.id AS context_id, offered, known.features AS known_features
-    FROM standing CROSS JOIN unnest({", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in COLUMNS.items())})
-         AS sent ({", ".join(COLUMNS)})
-    LEFT JOIN LATERAL (
-        SELECT id, offered, contexts.features FROM contexts WHERE board_id = :board AND external_id = sent.context
-    ) AS known ON TRUE
-), made AS (
-    INSERT INTO contexts (board_id, external_id, features, offered)
-    SELECT DISTINCT ON (context COLLATE "C") :board, context, coalesce(features, '{{}}'), TRUE
-    FROM sent WHERE context IS NOT NULL AND context_id IS NULL
-    ORDER BY context COLLATE "C", features IS NULL
-    ON CONFLICT DO NOTHING
-    RETURNING id, external_id, features
-), placed AS (
-    SELECT * FROM sent WHERE context IS NULL OR offered AND (features IS NULL OR features = known_features)
-    UNION ALL
-    SELECT {", ".join(f"sent.{name}" for name in COLUMNS)}, made.id, TRUE, made.features
-    FROM sent JOIN made ON external_id = context
-    WHERE context_id IS NULL AND (sent.features IS NULL OR sent.features = made.features)
 ), stored AS (
     INSERT INTO votes (board_id, kind, client_id, digest, context_id, left_id, right_id, outcome, voter, voter_type,
                        propensity, created_at)
-    SELECT :board, 'pair', client_id, digest, context_id, left_id, right_id, outcome, voter, voter_type, propensity,
+    SELECT :board, 'pair', client_id, digest, known.id, left_id, right_id, outcome, voter, voter_type, propensity,
            created_at
-    FROM placed
-    ORDER BY context_id NULLS FIRST, left_id, right_id, voter COLLATE "C" NULLS FIRST, client_id
+    FROM standing CROSS JOIN unnest({", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in COLUMNS.items())})
+         AS sent ({", ".join(COLUMNS)})
+    LEFT JOIN LATERAL (
+        SELECT id, offered, contexts.features FROM contexts WHERE board_id = :board AND external_id = context LIMIT 1
+    ) AS known ON TRUE
+    WHERE context IS NULL OR offered AND (sent.features IS NULL OR sent.features = known.features)
+    ORDER BY known.id NULLS FIRST, left_id, right_id, voter COLLATE "C" NULLS FIRST, client_id
     ON CONFLICT DO NOTHING
     RETURNING received_at
 )
@@ -107,9 +107,12 @@ class BallotRepository:
         groups : in the order of the boards' numbers.
         now : the time of votes that bring none.
         """
-        lock = [(SHARED, {"lock": int(Lock.VOTES), "board": footing.board.id}) for footing, _ in groups]
-        votes = [(STORE, _values(footing, rows, now)) for footing, rows in groups]
-        found = together(self._session, [*lock, *votes])[len(lock) :]
+        asked: list[Statement] = [(BY_INDEX, {})]
+        asked += [(SHARED, {"lock": int(Lock.VOTES), "board": footing.board.id}) for footing, _ in groups]
+        for footing, rows in groups:
+            values = _values(footing, rows, now)
+            asked += [(MAKE, values), (STORE, values)]
+        found = together(self._session, asked)[-2 * len(groups) + 1 :: 2]
         received = [moment for ((count, moment),), (_, rows) in zip(found, groups, strict=True) if count == len(rows)]
         return received if len(received) == len(groups) else None
 

@@ -60,9 +60,13 @@ SELECT found.name, given.id, found.id, known.features, known.text, known.payload
 FROM found JOIN given ON context_id = found.id LEFT JOIN known ON known.id = found.id
 """)
 
+# One by one: a plan made while there were few contexts, and kept, would read all those of the board.
 FIND = text("""
-SELECT external_id, id, features, text, payload, offered
-FROM contexts WHERE board_id = :board AND external_id = ANY(CAST(:ids AS text[]))
+SELECT known.* FROM unnest(CAST(:ids AS text[])) AS sent (name)
+CROSS JOIN LATERAL (
+    SELECT external_id, id, features, text, payload, offered
+    FROM contexts WHERE board_id = :board AND external_id = sent.name LIMIT 1
+) AS known
 """)
 
 NAME_OFFERS = text("""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,6 @@ def open_engine(
     autocommit: bool = False,
     tested: bool = True,
     lock_timeout: float | None = None,
-    by_index: bool = False,
 ) -> Engine:
     """An engine for a libpq URL (postgres://, postgresql://) or SQLAlchemy's own form of it.
 
@@ -33,8 +31,6 @@ def open_engine(
         not tested then: it would take as long as the statement.
     tested : whether connections are tested; who tries again by itself does without.
     lock_timeout : seconds for which a statement waits for a lock; without it as long as it takes.
-    by_index : whether tables are read by their indexes alone: a plan that was made while a table was small is kept, and
-        must not read the whole table then.
     """
     mode: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None} if autocommit else {}
     engine = create_engine(
@@ -46,10 +42,8 @@ def open_engine(
         json_deserializer=orjson.loads,
         **mode,
     )
-    modes = [f"SET lock_timeout = {round(lock_timeout * 1000)}"] if lock_timeout is not None else []
-    modes += ["SET enable_seqscan = off"] if by_index else []
-    if modes:
-        event.listen(engine, "connect", partial(_set, modes=modes))
+    if lock_timeout is not None:
+        event.listen(engine, "connect", partial(_limit_waits, seconds=lock_timeout))
     return engine
 
 
@@ -58,9 +52,8 @@ def open_sessions(engine: Engine) -> sessionmaker[Session]:
     return sessionmaker(engine, expire_on_commit=False)
 
 
-def _set(connection: Any, _: object, *, modes: Sequence[str]) -> None:
-    for mode in modes:
-        connection.execute(mode)
+def _limit_waits(connection: Any, _: object, *, seconds: float) -> None:
+    connection.execute(f"SET lock_timeout = {round(seconds * 1000)}")
     connection.commit()
 
 

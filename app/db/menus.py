@@ -44,7 +44,9 @@ WITH slot AS (
         ORDER BY item_id
     ) AS menu
     FROM jsonb_array_elements(CAST(:slots AS jsonb)) AS sent (value)
-    JOIN contexts ON contexts.board_id = :board AND contexts.external_id = sent.value ->> 0
+    CROSS JOIN LATERAL (
+        SELECT id FROM contexts WHERE board_id = :board AND external_id = sent.value ->> 0 LIMIT 1
+    ) AS contexts
 )
 SELECT slot.context_id, slot.menu, slot.voter, head.revision, head.id
 FROM slot

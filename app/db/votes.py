@@ -44,8 +44,15 @@ INSERT = text(
     + ") AS sent ON CONFLICT DO NOTHING"
 )
 
+# A plan made while there were few votes is kept. Among few, any index that begins with the board looks as good as the one
+# by ids, and would read all votes of the board once there are many: the order leaves only that one.
 BY_ID = text("""
-SELECT client_id, digest, id FROM votes WHERE board_id = :board AND client_id = ANY(CAST(:ids AS uuid[]))
+SELECT client_id, digest, known.id FROM unnest(CAST(:ids AS uuid[])) AS sent (id)
+CROSS JOIN LATERAL (
+    SELECT board_id, client_id, digest, id FROM votes
+    WHERE (board_id, client_id) >= (:board, sent.id) ORDER BY board_id, client_id LIMIT 1
+) AS known
+WHERE board_id = :board AND client_id = sent.id
 """)
 
 # A plan made while a table was small is kept: it must not read the whole table then.
@@ -56,7 +63,9 @@ HEADS = text("""
 SELECT contexts.id, one.item_id, other.item_id, slot.voter, head.revision, head.id
 FROM unnest(CAST(:contexts AS text[]), CAST(:lefts AS text[]), CAST(:rights AS text[]), CAST(:voters AS text[]))
      AS slot (context, one, other, voter)
-JOIN contexts ON contexts.board_id = :board AND contexts.external_id = slot.context
+CROSS JOIN LATERAL (
+    SELECT id FROM contexts WHERE board_id = :board AND external_id = slot.context LIMIT 1
+) AS contexts
 JOIN item_names AS one ON one.board_id = :board AND one.name = slot.one
 JOIN item_names AS other ON other.board_id = :board AND other.name = slot.other
 CROSS JOIN LATERAL (

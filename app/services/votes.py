@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 from uuid import UUID
 
 from app.db.assignments import Held
+from app.db.ballots import Footing
+from app.db.items import ItemRef
 from app.db.unit_of_work import Collision, UnitOfWork
 from app.db.votes import VoteView
 from app.domain.acquire import unknown_assignment, uuid_of
@@ -46,9 +48,52 @@ class Undone(Exception):
 
 def record(uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], *, now: datetime) -> list[Result]:
     """Store votes and commit; the fate of each, in order. What `settle` says of the parameters holds here."""
-    rows, _ = uow.boldly(partial(settle, uow, board, ballots, now), undone=Undone)
-    uow.commit()
+    rows = _store_plain(uow, board, ballots, now)
+    if rows is None:
+        rows, _ = uow.boldly(partial(settle, uow, board, ballots, now), undone=Undone)
+        uow.commit()
     return [outcome_of(row) for row in rows]
+
+
+def is_plain(ballot: Ballot | DomainError, board: Board) -> TypeGuard[Ballot]:
+    """Whether a ballot is on a pair, and asks for nothing to be looked at but its names, its id and its slot."""
+    if isinstance(ballot, DomainError) or board.config.votes.per_voter_per_day is not None:
+        return False
+    return ballot.menu is None and ballot.ranking is None and ballot.assignment is None and ballot.offer is None
+
+
+def plain_rows(board: Board, ballots: Sequence[Ballot], known: Mapping[str, ItemRef]) -> list[Row] | None:
+    """Plain ballots as they are stored; None where one is refused or names an item that is not known."""
+    if not all(ballot.left in known and ballot.right in known for ballot in ballots):
+        return None
+    rows = _read(board.config, ballots)
+    if any(row.result is not None for row in rows):
+        return None
+    going = naming.find_items(board, rows, known)
+    return rows if len(going) == len(rows) else None
+
+
+def _store_plain(
+    uow: UnitOfWork, board: Board, ballots: Sequence[Ballot | DomainError], now: datetime
+) -> list[Row] | None:
+    """Store votes of which nothing has to be looked at, and commit; None, and nothing done, where it does."""
+    plain = [ballot for ballot in ballots if is_plain(ballot, board)]
+    if not plain or len(plain) < len(ballots):
+        return None
+    names = {name for ballot in plain for name in (ballot.left, ballot.right) if name is not None}
+    known = uow.items.resolve(board.id, names)
+    rows = plain_rows(board, plain, known)
+    if rows is None:
+        return None
+    footing = Footing(board, (), {name: known[name].id for name in names})
+    if uow.ballots.store([(footing, rows)], now=now) is None:
+        uow.release()
+        return None
+    for row in rows:
+        row.result = Result("created", row.client_id)
+    uow.announce_votes(board.id)
+    uow.commit()
+    return rows
 
 
 def settle(
@@ -108,22 +153,6 @@ def read_ballots(documents: Sequence[Any]) -> list[Ballot | DomainError]:
     return ballots
 
 
-def read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
-    """Ballots against the rules of their board; a row that breaks one has its refusal."""
-    reader, rows = BallotReader(config), []
-    for ballot in ballots:
-        if isinstance(ballot, DomainError):
-            rows.append(_refused(NO_BALLOT, ballot))
-            continue
-        try:
-            outcome, features = reader.read(ballot)
-        except DomainError as error:
-            rows.append(_refused(ballot, error))
-        else:
-            rows.append(Row(ballot, outcome, features))
-    return rows
-
-
 def number(uow: UnitOfWork, board: Board, vote: UUID) -> int:
     """The server's number of the vote of this public id."""
     numbers = uow.votes.numbers(board.id, [vote])
@@ -142,7 +171,7 @@ def _settle(
     board = uow.boards.as_of(board, found.changed_at)
     if (board.config.votes.per_voter_per_day is not None) > counted:
         uow.votes.lock(board.id, counted=True)
-    rows = read(board.config, answering)
+    rows = _read(board.config, answering)
     going = naming.find_items(board, [row for row in rows if row.result is None], found.items)
     going = settle_ids(going, found.digests)
     going = settle_assignments(going, held) if held else going
@@ -184,6 +213,21 @@ def _answering(ballot: Ballot | DomainError, held: Mapping[str, Held]) -> Ballot
         return answering(ballot, found._asdict(), found.annotator)
     except DomainError as error:
         return error
+
+
+def _read(config: BoardConfig, ballots: Sequence[Ballot | DomainError]) -> list[Row]:
+    reader, rows = BallotReader(config), []
+    for ballot in ballots:
+        if isinstance(ballot, DomainError):
+            rows.append(_refused(NO_BALLOT, ballot))
+            continue
+        try:
+            outcome, features = reader.read(ballot)
+        except DomainError as error:
+            rows.append(_refused(ballot, error))
+        else:
+            rows.append(Row(ballot, outcome, features))
+    return rows
 
 
 def _refused(ballot: Ballot, error: DomainError) -> Row:

@@ -1,4 +1,4 @@
-"""The fast path of a group of votes: what they rest on is remembered, and checked by the statement that stores them.
+"""The fast path of a group of votes: what they rest on is remembered, and checked by the round trip that stores them.
 
 What is not as usual goes the long way, by `GroupWriter`, which also fills the memory.
 """
@@ -19,7 +19,7 @@ from app.domain.boards import Board
 from app.domain.errors import DomainError
 from app.domain.keys import Caller
 from app.domain.votes import Row
-from app.services import access, naming, votes
+from app.services import access, votes
 from app.services.ballot_box.casts import Cast, Fate, Stored
 
 REMEMBERED = 1_000
@@ -42,21 +42,17 @@ class _Group:
 
     known: _Known
     casts: list[Cast] = field(default_factory=list)
+    ballots: list[Ballot] = field(default_factory=list)
     keys: set[int] = field(default_factory=set)
 
     def rows(self) -> list[Row] | None:
-        """The votes as they are stored; None where one does not fit the board."""
-        rows = votes.read(self.known.board.config, [cast.ballot for cast in self.casts])
-        if any(row.result is not None for row in rows):
-            return None
-        going = naming.find_items(self.known.board, rows, self.known.items)
-        return rows if len(going) == len(rows) else None
+        """The votes as they are stored; None where one is refused or names an item that is not known."""
+        return votes.plain_rows(self.known.board, self.ballots, self.known.items)
 
     def footing(self) -> Footing:
         """What they were prepared by."""
         items = self.known.items
-        ballots = [cast.ballot for cast in self.casts if isinstance(cast.ballot, Ballot)]
-        names = {name for ballot in ballots for name in (ballot.left, ballot.right) if name is not None}
+        names = {name for ballot in self.ballots for name in (ballot.left, ballot.right) if name is not None}
         return Footing(self.known.board, self.keys, {name: items[name].id for name in names})
 
 
@@ -128,11 +124,11 @@ class FastPath:
         }
 
     def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
-        """The votes of each board in the order of the boards' numbers; None where one is not of the usual kind."""
+        """The votes of each board in the order of the boards' numbers; None where one is not plain."""
         groups: dict[str, _Group] = {}
         for cast in casts:
             known, caller = self._boards.get(cast.slug), self._callers.get(cast.authorization)
-            if known is None or caller is None or not _usual(cast.ballot, known):
+            if known is None or caller is None or not votes.is_plain(cast.ballot, known.board):
                 return None
             try:
                 access.opened(known.board, cast.slug, caller, "votes")
@@ -140,6 +136,7 @@ class FastPath:
                 return None
             group = groups.setdefault(cast.slug, _Group(known))
             group.casts.append(cast)
+            group.ballots.append(cast.ballot)
             group.keys.add(caller.key_id)
         return sorted(groups.values(), key=lambda group: group.known.board.id)
 
@@ -151,12 +148,3 @@ class FastPath:
         for cast in new:
             cast.counted = True
         return True
-
-
-def _usual(ballot: Ballot | DomainError, known: _Known) -> bool:
-    """Whether a ballot is on a pair of items that are known, and asks for nothing else to be looked at."""
-    if isinstance(ballot, DomainError):
-        return False
-    plain = ballot.menu is None and ballot.ranking is None and ballot.assignment is None and ballot.offer is None
-    limited = known.board.config.votes.per_voter_per_day is not None
-    return plain and not limited and ballot.left in known.items and ballot.right in known.items
