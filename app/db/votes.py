@@ -44,8 +44,8 @@ INSERT = text(
     + ") AS sent ON CONFLICT DO NOTHING"
 )
 
-# A plan made while there were few votes is kept. Among few, any index that begins with the board looks as good as the one
-# by ids, and would read all votes of the board once there are many: the order leaves only that one.
+# A plan made while there were few votes is kept. Any index that begins with the board looks as good then as the one by
+# ids, and would read all votes of the board once there are many: the order leaves only that one.
 BY_ID = text("""
 SELECT client_id, digest, known.id FROM unnest(CAST(:ids AS uuid[])) AS sent (id)
 CROSS JOIN LATERAL (
