@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
 from celery import Celery
 from kombu.exceptions import OperationalError
@@ -22,8 +23,13 @@ LIVE = "orthorank.live"
 SWEEP = "orthorank.sweep"
 """Look for boards and jobs that lag, and send what they need: no argument."""
 
-SLOW, QUICK = "slow", "quick"
-ROUTES = {REFIT: {"queue": SLOW}, LIVE: {"queue": QUICK}, SWEEP: {"queue": QUICK}}
+TASKS = "orthorank.tasks"
+"""Make tasks of a refit that another worker leads: `(batch_id)`."""
+
+SLOW, QUICK, SHARED = "slow", "quick", "shared"
+ROUTES = {REFIT: {"queue": SLOW}, LIVE: {"queue": QUICK}, SWEEP: {"queue": QUICK}, TASKS: {"queue": SHARED}}
+WAITS = 10.0
+"""Seconds after which a message about tasks goes away: while they wait, others follow."""
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +60,13 @@ class CeleryQueue:
         """Wake a worker to take the board's new votes into its rankings."""
         self._send(LIVE, board_id)
 
-    def _send(self, task: str, *arguments: int) -> None:
+    def tasks(self, batch: UUID) -> None:
+        """Wake a worker to make tasks of the batch, if it is free."""
+        self._send(TASKS, str(batch), expires=WAITS)
+
+    def _send(self, task: str, argument: int | str, *, expires: float | None = None) -> None:
         try:
-            self.celery.send_task(task, arguments, retry=False)
+            self.celery.send_task(task, (argument,), retry=False, expires=expires)
         except OperationalError as error:
             logger.warning("%s not sent, the next sweep makes up for it: %s", task, error)
 

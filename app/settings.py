@@ -157,7 +157,7 @@ class WorkerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ORTHORANK_WORKER_", frozen=True, env_ignore_empty=True)
 
     threads: int = Field(default=2, ge=1, le=64, description="tasks that one worker runs at a time")
-    processes: int = Field(default=2, ge=1, le=256, description="processes that share the work of one refit")
+    processes: int = Field(default=2, ge=1, le=256, description="processes with which a worker shares in a refit")
     sweep_seconds: float = Field(default=5.0, gt=0, le=3600, description="seconds between two looks for lagging boards")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from celery import Celery
 from threadpoolctl import threadpool_limits
 
-from app.queue import QUICK, SLOW, open_celery
+from app.queue import QUICK, SHARED, SLOW, open_celery
 from app.services.estimands import register
 from app.settings import Settings
 from workers.refit import install
 
-ONLY = {"live": QUICK, "refits": SLOW}
-"""What a worker may be there for alone, and the queue of it."""
+ONLY = {"live": (QUICK,), "refits": (SLOW, SHARED), "tasks": (SHARED,)}
+"""What a worker may be there for alone, and the queues of it."""
 
 
 def create_worker(settings: Settings) -> Celery:
@@ -41,7 +41,7 @@ def worker_arguments(settings: Settings, only: str | None = None) -> list[str]:
     ----------
     only : of `ONLY`; without it a worker is there for everything, and a live update waits while a refit computes.
     """
-    queues = ONLY.values() if only is None else (ONLY[only],)
+    queues = (SLOW, QUICK, SHARED) if only is None else ONLY[only]
     return [
         "worker",
         "--pool=threads",

@@ -1,8 +1,9 @@
-"""The tasks of the worker: refit a board, take its new votes in, and look for boards that lag."""
+"""The tasks of the worker: refit a board, help others with theirs, take new votes in, look for boards that lag."""
 
 from __future__ import annotations
 
 from functools import partial
+from uuid import UUID
 
 from celery import Celery
 
@@ -11,9 +12,13 @@ from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.locks import Lock, lease
 from app.db.unit_of_work import UnitOfWork
-from app.queue import LIVE, REFIT, SWEEP, CeleryQueue
+from app.queue import LIVE, REFIT, SWEEP, TASKS, CeleryQueue
 from app.services import jobs
 from app.services.live.run import Updater
+from app.services.refit.crew.duty import Duty
+from app.services.refit.crew.helping import Helper
+from app.services.refit.crew.leading import Workers
+from app.services.refit.crew.version import fingerprint
 from app.services.refit.run import Refitter
 from app.settings import Settings
 
@@ -34,11 +39,21 @@ def install(celery: Celery, settings: Settings) -> None:
     queue = CeleryQueue(celery)
     updater = Updater(open_work, partial(lease, engine, Lock.LIVE), news, queue.refit)
     open_lease = partial(lease, engine, Lock.REFIT)
-    refitter = Refitter(open_work, open_lease, settings.worker.processes, news, updater.catch_up)
+    duty, version, processes = Duty(), fingerprint(settings.estimands.registered), settings.worker.processes
+    helper = Helper(open_work, processes, version, duty)
+
+    def crew(board_id: int) -> Workers:
+        return Workers(open_work, queue.tasks, board_id, processes, version, duty)
+
+    refitter = Refitter(open_work, open_lease, crew, news, updater.catch_up)
 
     @celery.task(name=REFIT)
     def refit(board_id: int) -> None:
         refitter.serve(board_id)
+
+    @celery.task(name=TASKS)
+    def tasks(batch: str) -> None:
+        helper.serve(UUID(batch))
 
     @celery.task(name=LIVE)
     def live(board_id: int) -> None:

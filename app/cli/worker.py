@@ -14,7 +14,7 @@ from workers.main import create_worker, worker_arguments
 commands = typer.Typer()
 
 YIELDS = 5
-"""How much a worker for refits alone gives way to the API and to live updates (`nice`)."""
+"""How much a worker for refits or their tasks alone gives way to the API and to live updates (`nice`)."""
 
 
 class Work(StrEnum):
@@ -22,15 +22,18 @@ class Work(StrEnum):
 
     REFITS = "refits"
     LIVE = "live"
+    TASKS = "tasks"
 
 
-Only = Annotated[Work | None, typer.Option("--only", help="Do one kind of work alone. Default: both.")]
+Only = Annotated[
+    Work | None, typer.Option("--only", help="Do one kind of work alone; tasks are those of refits that others lead.")
+]
 
 
 @commands.command()
 def worker(data: Data = None, only: Only = None) -> None:
     """Run refits and live updates; where both matter, one worker for each (`--only`)."""
     settings = connected(data)
-    if only is Work.REFITS:
+    if only in (Work.REFITS, Work.TASKS):
         os.nice(YIELDS)
     create_worker(settings).worker_main(worker_arguments(settings, only))

@@ -24,6 +24,7 @@ from app.db.keys import KeyRepository
 from app.db.live import LiveRepository
 from app.db.offers import OfferRepository
 from app.db.snapshots import SnapshotRepository
+from app.db.tasks import TaskRepository
 from app.db.versions import VersionRepository
 from app.db.votes import VoteRepository
 from app.domain.errors import Unavailable
@@ -79,6 +80,7 @@ class UnitOfWork:
         self.jobs = JobRepository(session)
         self.snapshots = SnapshotRepository(session)
         self.live = LiveRepository(session)
+        self.tasks = TaskRepository(session)
         self.versions = VersionRepository(session)
         return self
 

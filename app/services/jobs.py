@@ -36,7 +36,7 @@ def find(work: UnitOfWork, caller: Caller, job_id: UUID) -> Job:
 def sweep(work: UnitOfWork, queue: Queue) -> None:
     """Ask for the refits that are due, and wake workers for every board with open jobs that nobody works on.
 
-    And for every board with votes that its rankings have not taken in.
+    And for every board with votes that its rankings have not taken in. Tasks of refits that ended without a word go.
     """
     for board_id in work.jobs.due(attempts=MOST_FAILURES):
         work.jobs.request(board_id)
@@ -44,4 +44,5 @@ def sweep(work: UnitOfWork, queue: Queue) -> None:
         work.after_commit(partial(queue.refit, board_id))
     for board_id in work.live.lagging():
         work.after_commit(partial(queue.live, board_id))
+    work.tasks.sweep()
     work.commit()

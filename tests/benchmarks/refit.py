@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from app.services.refit import choosing, fit, parts, scoring
+from app.services.refit import choosing, fit, fitting, parts, scoring
 from app.services.refit.fit import Result, refit
 from app.services.refit.fitting import FoldModels
-from app.services.refit.modelled import Contextual
 from app.services.refit.policy import Planner
 from app.stats.debias import scores
 from app.stats.debias.layout import Layout
@@ -116,7 +115,7 @@ _WATCHED = (
     (parts, "payoffs", "clusters and sums: payoffs"),
     (scoring, "classical", "classical"),
     (scoring, "restricted_scores", "restricted"),
-    (Contextual, "scores", "contextual"),
+    (fitting, "contextual_model", "contextual"),
     (parts, "diagnose", "diagnostics"),
     (parts, "flips_of", "votes to flip"),
     (parts, "mean_payoffs", "means"),

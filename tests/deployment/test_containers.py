@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from app.cli import MODULES
-from app.settings import DatabaseSettings, EstimandSettings, RedisSettings
+from app.settings import DatabaseSettings, EstimandSettings, RedisSettings, WorkerSettings
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -29,6 +29,7 @@ def test_a_service_runs_a_command_of_the_code_with_its_variables(service: str) -
     assert command in {name for names in MODULES.values() for name in names}
     known = {DatabaseSettings.model_config["env_prefix"] + "URL", RedisSettings.model_config["env_prefix"] + "URL"}
     known.add((EstimandSettings.model_config["env_prefix"] + "estimands").upper())
+    known.add((WorkerSettings.model_config["env_prefix"] + "processes").upper())
     assert set(described["environment"]) == known
 
 

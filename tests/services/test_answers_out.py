@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from app.domain.boards import BoardConfig
 from app.services.refit.balance import balance_of
+from app.services.refit.crew.ports import IN_TURN
 from app.services.refit.fitting import fit_folds
 from app.services.refit.frame import frame_of
 from app.services.refit.inputs import OPEN, ContextTable, DrawTable, Inputs, OfferTable, Roster, VoteTable
@@ -117,8 +118,8 @@ def seen(inputs: Inputs, unit: Unit) -> Seen:
     frame = frame_of(inputs, BoardConfig(unit=unit, outcomes="binary"))
     sample, known = frame.view(), Covariates(np.zeros((1, 0)))
     with threadpool_limits(1):
-        fitted = fit_folds(sample, known, ("davidson",), folds=frame.n_folds, processes=1, told=lambda _: None)
-    models = fitted["davidson"]
+        fitted = fit_folds(sample, known, ("davidson",), folds=frame.n_folds, crew=IN_TURN, told=lambda _: None)
+    models = fitted.models["davidson"]
     found = estimate(sample, models.mu, [Borda()], clustering=frame.clustering)["borda"].every.estimate
     band = bands(found, kind="simultaneous", level=0.95)
     balance = balance_of(frame, sample)

@@ -10,6 +10,8 @@ import pytest
 
 from app.services.refit import fitting
 from app.services.refit.choosing import AUTO, choose
+from app.services.refit.crew.ports import IN_TURN
+from app.services.refit.crew.processes import Processes
 from app.stats.types import Covariates, Rule, Sample, Votes
 
 
@@ -26,19 +28,19 @@ def sample_of(margin: Callable[..., Any], n_votes: int) -> tuple[Sample, Covaria
 
 def test_auto_takes_what_predicts_best() -> None:
     board, told = sample_of(lambda a, b: 2 * a - b, 900), []
-    found = choose(*board, "auto", folds=5, processes=1, told=told.append)
+    found = choose(*board, "auto", folds=5, crew=IN_TURN, told=told.append)
     assert found.chosen == "davidson"
     np.testing.assert_allclose(told, np.linspace(0.1, 1, 10))
-    alone = [choose(*board, each, folds=5, processes=1, told=lambda _: None).log_losses for each in AUTO]
+    alone = [choose(*board, each, folds=5, crew=IN_TURN, told=lambda _: None).log_losses for each in AUTO]
     assert found.log_losses == alone[0] | alone[1]
     stripes = sample_of(lambda a, b: 6 * np.sign(np.sin(6 * a) * b), 900)
-    assert choose(*stripes, "auto", folds=5, processes=1, told=lambda _: None).chosen == "lightgbm"
+    assert choose(*stripes, "auto", folds=5, crew=IN_TURN, told=lambda _: None).chosen == "lightgbm"
 
 
 def test_folds_fitted_side_by_side_are_those_fitted_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     board = sample_of(lambda a, b: 2 * a - b, 300)
-    expected = choose(*board, "auto", folds=2, processes=1, told=lambda _: None)
+    expected = choose(*board, "auto", folds=2, crew=IN_TURN, told=lambda _: None)
     monkeypatch.setattr(fitting, "WORTH_A_PROCESS", 0)
-    found = choose(*board, "auto", folds=2, processes=2, told=lambda _: None)
+    found = choose(*board, "auto", folds=2, crew=Processes(2), told=lambda _: None)
     assert found.log_losses == expected.log_losses
     assert [m.to_bytes() for m in found.models.models] == [m.to_bytes() for m in expected.models.models]

@@ -11,6 +11,8 @@ import pytest
 from app.domain.boards import BoardConfig
 from app.domain.exclusions import SUPERSEDED
 from app.services.refit import parts
+from app.services.refit.crew.ports import IN_TURN
+from app.services.refit.crew.processes import Processes
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fit import refit
 from app.services.refit.frame import Frame, frame_of
@@ -231,9 +233,9 @@ def test_pairs_on_no_menu_are_left_to_the_models() -> None:
 @few_votes_count
 def test_rankings_are_played_alike_by_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = with_pairs(ranked(SIZE.inputs()), SIZE.config)
-    one = refit(inputs, SIZE.config, processes=1)
+    one = refit(inputs, SIZE.config, crew=IN_TURN)
     monkeypatch.setattr(parts, "WORTH_PROCESSES", 0)
-    two = refit(inputs, SIZE.config, processes=2)
+    two = refit(inputs, SIZE.config, crew=Processes(2))
     assert digest(one) == digest(two)
     assert one.router == two.router
     assert one.router is not None

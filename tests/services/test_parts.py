@@ -8,6 +8,8 @@ import pytest
 
 from app.domain.features import Feature
 from app.services.refit import parts
+from app.services.refit.crew.ports import IN_TURN
+from app.services.refit.crew.processes import Processes
 from app.services.refit.fit import refit
 from app.services.refit.policy import pack_plan
 from app.services.refit.snapshot import digest
@@ -21,10 +23,10 @@ def test_two_processes_find_what_one_does(monkeypatch: pytest.MonkeyPatch) -> No
     inputs = replace(inputs, contexts=replace(inputs.contexts, features=features))
     config = replace(size.config, features=(*size.config.features, Feature("side", "categorical")), segments=("side",))
     heard: list[float] = []
-    one = refit(inputs, config, processes=1)
+    one = refit(inputs, config, crew=IN_TURN)
     monkeypatch.setattr(parts, "WORTH_PROCESSES", 0)
     monkeypatch.setattr(parts, "Parts", None)
-    two = refit(inputs, config, processes=2, told=heard.append)
+    two = refit(inputs, config, crew=Processes(2), told=heard.append)
     assert digest(one) == digest(two)
     assert {table.segment for table in two.tables} == {"", "side:a", "side:b"}
     assert (one.summary, one.diagnostics) == (two.summary, two.diagnostics)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import psutil
 import pytest
@@ -20,16 +18,16 @@ from app.domain.items import ItemDraft
 from app.domain.parsing import parse
 from app.services import boards, items, votes
 from tests.refitting import FEATURES, Bench, ballots
+from tests.workers.conftest import ROOT, Start
 
-ROOT = Path(__file__).parents[2]
 ITEMS = tuple(f"m{n}" for n in range(6))
 SLUG = "killed"
-Start = Callable[[str], subprocess.Popen[bytes]]
 
 FITTING = """
 import numpy as np
 from app.learners import learner
 from app.services.refit import fitting
+from app.services.refit.crew.processes import Processes
 from app.stats.types import Covariates, Rule, Sample, Votes
 
 fitting.WORTH_A_PROCESS = 0
@@ -41,26 +39,8 @@ rule = Rule(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
 sample = Sample(6, rule, ballots, np.arange(n), rng.integers(0, 5, n), np.arange(n))
 print("fitting", flush=True)
 covariates = Covariates(rng.normal(size=(n, 8)))
-fitting.fit_folds(sample, covariates, ("davidson",), folds=5, processes=2, told=lambda _: None)
+fitting.fit_folds(sample, covariates, ("davidson",), folds=5, crew=Processes(2), told=lambda _: None)
 """
-
-
-@pytest.fixture
-def start(database_url: str, redis_url: str) -> Iterator[Start]:
-    """Start a command of the worker; whatever still runs at the end is killed."""
-    running: list[subprocess.Popen[bytes]] = []
-    urls = {"ORTHORANK_DATABASE_URL": database_url, "ORTHORANK_REDIS_URL": redis_url}
-    environment = {**os.environ, **urls, "ORTHORANK_WORKER_SWEEP_SECONDS": "1"}
-
-    def begin(command: str) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "app.cli", command]
-        running.append(subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL))
-        return running[-1]
-
-    yield begin
-    for process in running:
-        process.kill()
-        process.wait()
 
 
 def board_with_votes(bench: Bench, size: int) -> Board:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from redis import Redis
 
-from app.queue import LIVE, QUICK, REFIT, SLOW, CeleryQueue, open_celery
+from app.queue import LIVE, QUICK, REFIT, SHARED, SLOW, TASKS, WAITS, CeleryQueue, open_celery
 
 
 def test_a_refit_is_sent_to_the_slow_queue(redis_url: str) -> None:
@@ -24,6 +26,17 @@ def test_a_live_update_is_sent_to_the_quick_queue(redis_url: str) -> None:
     with Redis.from_url(redis_url) as client:
         message = json.loads(client.lpop(QUICK))
     assert message["headers"]["task"] == LIVE
+
+
+def test_word_of_tasks_is_sent_to_a_queue_of_its_own_and_goes_away(redis_url: str) -> None:
+    batch = uuid4()
+    CeleryQueue(open_celery(redis_url)).tasks(batch)
+    with Redis.from_url(redis_url) as client:
+        message = json.loads(client.lpop(SHARED))
+    assert message["headers"]["task"] == TASKS
+    assert str(batch) in message["headers"]["argsrepr"]
+    left = datetime.fromisoformat(message["headers"]["expires"]) - datetime.now(UTC)
+    assert timedelta(seconds=WAITS - 5) < left <= timedelta(seconds=WAITS)
 
 
 def test_a_broker_that_is_away_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

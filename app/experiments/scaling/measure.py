@@ -28,12 +28,13 @@ OUTCOMES = ("left", "right", "tie", "both_bad")
 
 @dataclass(frozen=True)
 class Size:
-    """A board: votes on contexts that never repeat, items, numeric features, processes of a refit."""
+    """A board: votes on contexts that never repeat, items, numeric features; workers, and processes of each."""
 
     votes: int
     items: int
     features: int
     processes: int
+    workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Point:
     size : of the board.
     ingest : votes a second, with contexts, by two connections in batches.
     refit : seconds from asking for it to its snapshot.
-    peak : bytes that the worker of refits and its processes held at most.
+    cpu : seconds of processors that the workers of refits and their processes took for it.
+    peak : bytes that they held at most.
     live : seconds until a vote is in the ranking, half of the votes sooner; None where that waits for a refit.
     reads : rankings a second, by four connections.
     """
@@ -53,6 +55,7 @@ class Point:
     size: Size
     ingest: float
     refit: float
+    cpu: float
     peak: int
     live: float | None
     reads: float
@@ -71,9 +74,9 @@ def _measured(service: Service, call: Client, size: Size) -> Point:
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(lambda part: _send(service, slug, size, part), range(WRITERS)))
     ingest = size.votes / (time.perf_counter() - began)
-    with service.watched() as memory:
+    with service.watched() as load:
         refit = _refit(call, slug)
-    return Point(size, ingest, refit, memory.peak, _live(call, slug, size), _reads(service, slug))
+    return Point(size, ingest, refit, load.cpu, load.peak, _live(call, slug, size), _reads(service, slug))
 
 
 def _make(call: Client, slug: str, size: Size) -> None:

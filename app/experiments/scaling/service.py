@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 import psutil
 
+COMMAND = (sys.executable, "-m", "app.cli")
 BEGINS = 120.0
 """Seconds within which everything runs."""
 IDLE = 1.0
@@ -36,11 +37,13 @@ class Service:
     ----------
     port, key : of its API.
     pid : of the process that the others come from.
+    more : workers of refits beside that.
     """
 
     port: int
     key: str
     pid: int
+    more: tuple[int, ...] = ()
 
     @contextmanager
     def client(self) -> Iterator[Client]:
@@ -49,11 +52,11 @@ class Service:
             yield client
 
     @contextmanager
-    def watched(self) -> Iterator[Memory]:
-        """See to the memory of the workers for a while."""
-        memory = Memory(self.pid)
-        with memory:
-            yield memory
+    def watched(self) -> Iterator[Load]:
+        """See to the workers of refits for a while."""
+        first = [child.pid for child in psutil.Process(self.pid).children() if "refits" in child.cmdline()]
+        with Load([*first, *self.more]) as load:
+            yield load
 
 
 class Client:
@@ -89,68 +92,88 @@ class Client:
         self._connection.close()
 
 
-class Memory:
-    """The most that a service's workers, and the processes they start, held together.
+class Load:
+    """The most memory that workers, and the processes they start, held together, and what time they took.
 
     Parameters
     ----------
-    pid : of the process that the workers come from.
+    pids : of the workers.
     """
 
-    def __init__(self, pid: int) -> None:
-        self._first = psutil.Process(pid)
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._workers = [psutil.Process(pid) for pid in pids]
         self._over = Event()
         self._thread = Thread(target=self._look, daemon=True)
-        self.peak = 0
+        self.peak, self.cpu = 0, -self._spent()
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Load:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+        self.cpu += self._spent()
 
     def _look(self) -> None:
         while not self._over.wait(EVERY):
-            self.peak = max(self.peak, self._now())
-
-    def _now(self) -> int:
-        total = 0
-        for child in self._first.children():
             with suppress(psutil.Error):
-                if "refits" in child.cmdline():
-                    total += sum(_held(each) for each in (child, *child.children(recursive=True)))
-        return total
+                self.peak = max(self.peak, sum(each.memory_info().rss for each in self._processes()))
+
+    def _processes(self) -> Iterator[psutil.Process]:
+        for worker in self._workers:
+            yield from (worker, *worker.children(recursive=True))
+
+    def _spent(self) -> float:
+        """Seconds of processors, those of children that have ended among them."""
+        return sum(sum(each.cpu_times()[:4]) for each in self._processes())
 
 
 @contextmanager
-def running(processes: int) -> Iterator[Service]:
-    """Everything that `orthorank up` starts, in a folder that goes with it.
+def running(processes: int, workers: int = 1) -> Iterator[Service]:
+    """Everything that `orthorank up` starts, in a folder that goes with it, and perhaps more workers of refits.
 
     Parameters
     ----------
-    processes : that a refit may use.
+    processes : that a worker may use.
+    workers : of refits.
     """
-    with TemporaryDirectory(prefix="orthorank-scaling-") as name:
+    with TemporaryDirectory(prefix="orthorank-scaling-") as name, ExitStack() as stack:
         folder, port = Path(name), _free_port()
         # The account that PostgreSQL runs under reaches its data through it.
         folder.chmod(0o755)
         given = {"ORTHORANK_WORKER_PROCESSES": str(processes), "ORTHORANK_RATE_LIMIT": "0"}
         environment = {**os.environ, **given, "ORTHORANK_DATA": str(folder / "data")}
-        command = [sys.executable, "-m", "app.cli"]
-        with (folder / "up.log").open("wb") as log:
-            words = [*command, "up", "--port", str(port)]
-            process = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
-        try:
-            _await(port, process, folder / "up.log")
-            made = subprocess.run(
-                [*command, "key", "create", "--scope", "admin"], env=environment, capture_output=True, check=True
-            )
-            yield Service(port, made.stdout.decode().strip(), process.pid)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
+        first = stack.enter_context(_program(["up", "--port", str(port)], environment, folder / "up.log"))
+        _await(port, first, folder / "up.log")
+        more = [folder / f"worker-{number}.log" for number in range(2, workers + 1)]
+        words = ["worker", "--only", "refits"]
+        others = [stack.enter_context(_program(words, environment, log)) for log in more]
+        for log in more:
+            _await_words(b" ready", log)
+        made = subprocess.run(
+            [*COMMAND, "key", "create", "--scope", "admin"], env=environment, capture_output=True, check=True
+        )
+        yield Service(port, made.stdout.decode().strip(), first.pid, tuple(each.pid for each in others))
+
+
+@contextmanager
+def _program(words: Sequence[str], environment: Mapping[str, str], path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with path.open("wb") as log:
+        process = subprocess.Popen([*COMMAND, *words], env=environment, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def _await_words(words: bytes, log: Path) -> None:
+    late = time.monotonic() + BEGINS
+    while words not in log.read_bytes():
+        if time.monotonic() > late:
+            raise RuntimeError(f"a worker does not start:\n{log.read_text()[-2000:]}")
+        time.sleep(0.1)
 
 
 def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -168,8 +191,3 @@ def _free_port() -> int:
         found.bind(("127.0.0.1", 0))
         number: int = found.getsockname()[1]
         return number
-
-
-def _held(process: psutil.Process) -> int:
-    held: int = process.memory_info().rss
-    return held

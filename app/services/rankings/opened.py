@@ -15,7 +15,7 @@ from app.domain.errors import Invalid, Missing
 from app.learners import load_model
 from app.services.refit import storage
 from app.services.refit.fitting import FoldModels
-from app.services.refit.modelled import Contextual
+from app.services.refit.modelled import Contextual, contextual_model
 from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.snapshot import MODEL, SAMPLE
 from app.services.refit.storage import Stored
@@ -44,7 +44,8 @@ class Opened:
     @cached_property
     def contextual(self) -> Contextual:
         """The contextual model, fitted anew at most once."""
-        return Contextual(self.stored.frame, self.stored.covariates)
+        known = self.stored.covariates
+        return Contextual(known, lambda: contextual_model(self.stored.frame.view(), known))
 
     def scorer(self, *estimands: Estimand, estimator: str) -> Scorer:
         """Scores views of the snapshot, by one of the costlier estimators only where it is the one."""

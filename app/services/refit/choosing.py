@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from app.services.refit.crew.ports import Crew
 from app.services.refit.fitting import FoldModels, fit_folds
+from app.stats.contextual_bt import ContextualBT
 from app.stats.types import Covariates, Floats, Sample
 
 AUTO = ("davidson", "lightgbm")
@@ -25,12 +27,14 @@ class Choice:
     chosen : of the learner taken.
     models : its models.
     log_losses : by learner fitted, the mean out-of-fold log loss; empty without votes.
+    contextual : the contextual model, which needs none of them.
     """
 
     name: str
     chosen: str
     models: FoldModels
     log_losses: Mapping[str, float]
+    contextual: ContextualBT | None
 
     def described(self, sample: Sample) -> dict[str, Any]:
         """The choice in JSON's terms, beside the log loss of the outcomes' overall shares."""
@@ -44,7 +48,7 @@ class Choice:
 
 
 def choose(
-    sample: Sample, covariates: Covariates, name: str, *, folds: int, processes: int, told: Callable[[float], None]
+    sample: Sample, covariates: Covariates, name: str, *, folds: int, crew: Crew, told: Callable[[float], None]
 ) -> Choice:
     """Fit every fold, with `auto` by each learner, and take the one of lower out-of-fold log loss for all folds.
 
@@ -54,14 +58,14 @@ def choose(
     covariates : its distinct covariates.
     name : of a learner, or `auto`; without a vote that is the first of its learners.
     folds : V.
-    processes : how many may fit side by side.
+    crew : who fits.
     told : hears the share of the fits that are done, in (0, 1].
     """
     names = AUTO if name == "auto" else (name,)
-    fitted = fit_folds(sample, covariates, names, folds=folds, processes=processes, told=told)
+    fitted, contextual = fit_folds(sample, covariates, names, folds=folds, crew=crew, told=told)
     losses = {each: float(models.losses(sample).mean()) for each, models in fitted.items() if models.models}
     chosen = min(losses, key=losses.__getitem__, default=names[0])
-    return Choice(name, chosen, fitted[chosen], losses)
+    return Choice(name, chosen, fitted[chosen], losses, contextual)
 
 
 def _entropy(sample: Sample) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from app.domain.boards import BoardConfig
 from app.services.refit.balance import balance_of, described
 from app.services.refit.choosing import choose
+from app.services.refit.crew.ports import IN_TURN, Ask, Crew
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
@@ -20,7 +21,7 @@ from app.services.refit.games.means import Means
 from app.services.refit.inputs import Inputs, Judges, Roster
 from app.services.refit.menus import counts_rankings
 from app.services.refit.modelled import CONTEXTUAL, RESTRICTED
-from app.services.refit.parts import Ask, Fits, asked
+from app.services.refit.parts import Fits, asked
 from app.services.refit.payoffs import Payoffs
 from app.services.refit.policy import Plan
 from app.services.refit.population import distinct
@@ -68,14 +69,14 @@ class Result:
     frozen: tuple[bytes, ...] = ()
 
 
-def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Progress = lambda _: None) -> Result:
+def refit(inputs: Inputs, config: BoardConfig, *, crew: Crew = IN_TURN, told: Progress = lambda _: None) -> Result:
     """Fit and score a board.
 
     Parameters
     ----------
     inputs : what was gathered.
     config : the board's.
-    processes : how many folds may be fitted, and parts made of them, side by side.
+    crew : who fits the folds and makes the parts, where that pays.
     told : hears how far it has come, in [0, 1].
     """
     covariates, featuriser = covariates_of(inputs, config)
@@ -87,7 +88,7 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
         covariates,
         config.learner,
         folds=config.folds,
-        processes=processes,
+        crew=crew,
         told=lambda done: told(0.1 + 0.5 * done),
     )
     models = choice.models
@@ -95,8 +96,9 @@ def refit(inputs: Inputs, config: BoardConfig, *, processes: int = 1, told: Prog
     balance = balance_of(frame, whole)
     segments = Segments(stored)
     chosen = segments.choose()
-    fits = Fits(stored, models, config, choice.chosen, balance, ballots_of(inputs, config, stored))
-    with asked(fits, len(chosen.ranked), processes=processes) as ask:
+    ballots = ballots_of(inputs, config, stored)
+    fits = Fits(stored, models, config, choice.chosen, choice.contextual, balance, ballots)
+    with asked(fits, len(chosen.ranked), crew=crew) as ask:
         made = _made(ask, fits, chosen.ranked, inputs.roster, lambda done: told(0.6 + 0.3 * done))
     waits = refits_only(inputs, frame, made.tables)
     frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, made.tables))
@@ -130,12 +132,11 @@ class Made(NamedTuple):
 
 def _made(ask: Ask, fits: Fits, segments: Sequence[str], roster: Roster, told: Progress) -> Made:
     """All parts; `told` hears of the rankings, which take longest."""
-    pairwise = ask("payoffs")
-    tables = _tables(ask, segments, told)
-    found = pairwise()
+    pairwise, rankings = ask("payoffs"), _rankings(ask, segments)
+    games = _games(ask, fits, segments, roster.cost[roster.active])
+    tables, found = _tables(rankings, told), pairwise()
     plan, flips = ask("plan", tables, roster.label_cost[roster.active]), ask("flips", tables)
     diagnostics = ask("diagnostics", tables, found)
-    games = _games(ask, fits, segments, roster.cost[roster.active])
     return Made(tables, found, plan(), flips(), diagnostics(), games())
 
 
@@ -147,18 +148,22 @@ def _games(ask: Ask, fits: Fits, segments: Sequence[str], costs: Floats) -> Call
     return lambda: (tuple(part() for part in means), router())
 
 
-def _tables(ask: Ask, segments: Sequence[str], told: Progress) -> list[Table]:
-    """Rankings of the whole board by one part of the estimators after the other, then of its segments."""
-    waiting = [ask("tables", "", estimators) for estimators in TOGETHER]
-    waiting += [ask("tables", segment, ESTIMATORS) for segment in segments]
+def _rankings(ask: Ask, segments: Sequence[str]) -> list[Callable[[], list[Table]]]:
+    """Asks for rankings of the whole board by one part of the estimators after the other, then of its segments."""
+    whole = [ask("tables", "", estimators) for estimators in TOGETHER]
+    return whole + [ask("tables", segment, ESTIMATORS) for segment in segments]
+
+
+def _tables(rankings: Sequence[Callable[[], list[Table]]], told: Progress) -> list[Table]:
+    """All rankings asked for."""
     tables: list[Table] = []
-    for done, made in enumerate(waiting, 1):
+    for done, made in enumerate(rankings, 1):
         tables += made()
-        told(done / (len(waiting) + 1))
+        told(done / (len(rankings) + 1))
     return tables
 
 
-def _rankings(inputs: Inputs, config: BoardConfig) -> dict[str, int]:
+def _on_menus(inputs: Inputs, config: BoardConfig) -> dict[str, int]:
     """How many votes on menus count, and how many are left out because no pair of theirs has a known propensity."""
     counted = 0 if inputs.rankings is None else int((inputs.rankings.reason < 0).sum())
     taken = counts_rankings(inputs, config)
@@ -171,7 +176,7 @@ def _counts(inputs: Inputs, frame: Frame, config: BoardConfig) -> dict[str, Any]
     excluded = np.bincount(reason[reason >= 0], minlength=len(inputs.reasons)).tolist()
     return {
         "votes": int((reason < 0).sum()),
-        **_rankings(inputs, config),
+        **_on_menus(inputs, config),
         "votes_excluded": {name: count for name, count in zip(inputs.reasons, excluded, strict=True) if count},
         "rows": frame.sample.n_rows,
         "contexts": distinct(frame.sample.context),

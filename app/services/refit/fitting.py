@@ -1,18 +1,17 @@
-"""Fit the outcome model of each fold to the votes of the others: here, or in processes where that pays."""
+"""Fit the outcome model of each fold to the votes of the others, and what else needs no such models."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from app.embedded.processes import end_with
 from app.learners import learner, load_model
+from app.services.refit.crew.ports import IN_TURN, Crew
+from app.services.refit.modelled import contextual_model
+from app.stats.contextual_bt import ContextualBT
 from app.stats.debias.paired import PairedCrossFit
 from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Training
 
@@ -79,16 +78,66 @@ class FoldModels:
         return (votes[start : start + max(size, 1)] for start in range(0, votes.size, max(size, 1)))
 
 
+@dataclass(frozen=True)
+class Folds:
+    """What models of folds are fitted to.
+
+    Parameters
+    ----------
+    sample : the board's rows and votes.
+    covariates : its distinct ones.
+    """
+
+    sample: Sample
+    covariates: Covariates
+
+    def maker(self) -> Folds:
+        """See `State`."""
+        return self
+
+    def fit(self, name: str, fold: int) -> bytes:
+        """The model of a fold by a learner, packed."""
+        return learner(name).fit(self._training(fold), seed=SEED).to_bytes()
+
+    def contextual(self) -> ContextualBT | None:
+        """The contextual model of the whole board."""
+        return contextual_model(self.sample, self.covariates)
+
+    def _training(self, fold: int) -> Training:
+        """The votes of the other folds; of all where they have none."""
+        sample = self.sample
+        own = sample.fold[sample.votes.row] == fold
+        votes = sample.votes if own.all() else sample.votes.take(~own)
+        return Training(
+            x=self.covariates,
+            pattern=sample.pattern[votes.row],
+            left=votes.left,
+            right=votes.right,
+            outcome=votes.outcome,
+            weight=np.ones(len(votes)),
+            group=sample.context[votes.row],
+            n_items=sample.n_items,
+            rule=sample.rule,
+        )
+
+
+class Fitted(NamedTuple):
+    """Fold models by learner, and the board's contextual model; see `contextual_model`."""
+
+    models: dict[str, FoldModels]
+    contextual: ContextualBT | None
+
+
 def fit_folds(
     sample: Sample,
     covariates: Covariates,
     names: Sequence[str],
     *,
     folds: int,
-    processes: int,
+    crew: Crew,
     told: Callable[[float], None],
-) -> dict[str, FoldModels]:
-    """Fit every fold by every learner named. Without a vote there is nothing to fit.
+) -> Fitted:
+    """Fit every fold by every learner named, and the contextual model. Without a vote there is nothing to fit.
 
     Parameters
     ----------
@@ -96,51 +145,18 @@ def fit_folds(
     covariates : its distinct covariates.
     names : of the learners.
     folds : V.
-    processes : how many may fit side by side.
+    crew : who fits, where that pays.
     told : hears after each fit which share of them is done.
     """
     if sample.n_items < 2 or not len(sample.votes):
-        return {name: FoldModels((), covariates) for name in names}
-    tasks = ((name, _training(sample, covariates, fold)) for name in names for fold in range(folds))
-    small = len(sample.votes) * folds * sum(_COST[name] for name in names) < WORTH_A_PROCESS or processes == 1
+        return Fitted({name: FoldModels((), covariates) for name in names}, None)
+    small = len(sample.votes) * folds * sum(_COST[name] for name in names) < WORTH_A_PROCESS
     models: list[OutcomeModel] = []
-    for model in _in_turn(tasks) if small else _side_by_side(tasks, processes):
-        models.append(model)
-        told(len(models) / (len(names) * folds))
-    own = (tuple(models[start : start + folds]) for start in range(0, len(models), folds))
-    return {name: FoldModels(each, covariates) for name, each in zip(names, own, strict=True)}
-
-
-def _training(sample: Sample, covariates: Covariates, fold: int) -> Training:
-    """The votes of the other folds; of all where they have none."""
-    own = sample.fold[sample.votes.row] == fold
-    votes = sample.votes if own.all() else sample.votes.take(~own)
-    return Training(
-        x=covariates,
-        pattern=sample.pattern[votes.row],
-        left=votes.left,
-        right=votes.right,
-        outcome=votes.outcome,
-        weight=np.ones(len(votes)),
-        group=sample.context[votes.row],
-        n_items=sample.n_items,
-        rule=sample.rule,
-    )
-
-
-def _in_turn(tasks: Iterator[tuple[str, Training]]) -> Iterator[OutcomeModel]:
-    return (learner(name).fit(training, seed=SEED) for name, training in tasks)
-
-
-def _side_by_side(tasks: Iterator[tuple[str, Training]], processes: int) -> Iterator[OutcomeModel]:
-    # A worker that is killed must not leave its fits behind.
-    context, parent = get_context("spawn"), os.getpid()
-    with ProcessPoolExecutor(processes, context, initializer=end_with, initargs=(parent,)) as pool:
-        waiting = [pool.submit(_fit, name, training) for name, training in tasks]
-        for future in waiting:
-            yield load_model(future.result())
-
-
-def _fit(name: str, training: Training) -> bytes:
-    with threadpool_limits(1):
-        return learner(name).fit(training, seed=SEED).to_bytes()
+    with (IN_TURN if small else crew).at(Folds(sample, covariates)) as ask:
+        contextual = ask("contextual")
+        for fitted in [ask("fit", name, fold) for name in names for fold in range(folds)]:
+            models.append(load_model(fitted()))
+            told(len(models) / (len(names) * folds))
+        own = (tuple(models[start : start + folds]) for start in range(0, len(models), folds))
+        by_name = {name: FoldModels(each, covariates) for name, each in zip(names, own, strict=True)}
+        return Fitted(by_name, contextual())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,25 +41,31 @@ class Modelled:
     n_rows: int
 
 
+def contextual_model(sample: Sample, covariates: Covariates) -> ContextualBT | None:
+    """Utilities linear in the covariates, fitted to a whole board; None where no vote is decisive."""
+    try:
+        return fit_regularised(Comparisons.of(sample, covariates.x))
+    except NotIdentified:
+        return None
+
+
 @dataclass(frozen=True)
 class Contextual:
-    """A board's contextual model, fitted to all its rows when it is first asked for.
+    """A board's contextual model, found when it is first asked for.
 
     Parameters
     ----------
-    frame, covariates : the board's.
+    covariates : the board's.
+    find : finds it, see `contextual_model`.
     """
 
-    frame: Frame
     covariates: Covariates
+    find: Callable[[], ContextualBT | None]
 
     @cached_property
     def model(self) -> ContextualBT | None:
-        """Utilities linear in the covariates; None where no vote is decisive."""
-        try:
-            return fit_regularised(Comparisons.of(self.frame.view(), self.covariates.x))
-        except NotIdentified:
-            return None
+        """The model, if there is one."""
+        return self.find()
 
     def scores(self, sample: Sample) -> Modelled | None:
         """The mean utility over a view's rows of the items that its votes connect; None where they connect none."""

@@ -1,21 +1,16 @@
-"""What is made of fitted models, part by part: one after the other, or by processes side by side where that pays."""
+"""What is made of fitted models, part by part: one after the other, or by a crew side by side where that pays."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from app.domain.boards import BoardConfig
-from app.embedded.processes import end_with
 from app.learners import load_model
+from app.services.refit.crew.ports import Ask, Crew
 from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.fitting import FoldModels
 from app.services.refit.flips import flips_of
@@ -31,14 +26,12 @@ from app.services.refit.scoring import Scorer, estimands_of
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
+from app.stats.contextual_bt import ContextualBT
 from app.stats.debias.balance import Balance
 from app.stats.types import Bools, Floats
 
-WORTH_PROCESSES = 200_000_000
+WORTH_PROCESSES = 8_000_000
 """Rows × K², segments counted as so many boards more, from which starting processes costs less than it saves."""
-
-Ask = Callable[..., Callable[[], Any]]
-"""Asks for a part by name, with its arguments; what comes back waits for it and returns it."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +43,7 @@ class Fits:
     stored, models : the board's rows and fold models.
     config : the board's.
     learner : the name of the models' learner.
+    contextual : the board's contextual model.
     balance : of the propensities.
     ballots : votes on menus, see `ballots_of`.
     """
@@ -58,6 +52,7 @@ class Fits:
     models: FoldModels
     config: BoardConfig
     learner: str
+    contextual: ContextualBT | None
     balance: Balance | None
     ballots: Ballots | None = None
 
@@ -74,7 +69,7 @@ class Parts:
         self._fits, frame = fits, fits.stored.frame
         self._mu = Remembered(fits.models.mu)
         self._consistent = fits.balance is None or fits.balance.consistent
-        contextual = Contextual(frame, fits.stored.covariates)
+        contextual = Contextual(fits.stored.covariates, lambda: fits.contextual)
         self._scorer = Scorer(frame, self._mu, estimands_of(fits.config), contextual, self._consistent)
         self._segments = Segments(fits.stored)
 
@@ -124,42 +119,44 @@ class Parts:
         return self._segments.rows(segment) if segment else None
 
 
+@dataclass(frozen=True)
+class Packed:
+    """The same with models as bytes."""
+
+    stored: Stored
+    models: tuple[bytes, ...]
+    config: BoardConfig
+    learner: str
+    contextual: ContextualBT | None
+    balance: Balance | None
+    ballots: Ballots | None
+
+    @classmethod
+    def of(cls, fits: Fits) -> Packed:
+        """Pack the models."""
+        models = tuple(model.to_bytes() for model in fits.models.models)
+        return cls(fits.stored, models, fits.config, fits.learner, fits.contextual, fits.balance, fits.ballots)
+
+    def maker(self) -> Parts:
+        """See `State`."""
+        models = FoldModels(tuple(map(load_model, self.models)), self.stored.covariates)
+        return Parts(Fits(self.stored, models, self.config, self.learner, self.contextual, self.balance, self.ballots))
+
+
 @contextmanager
-def asked(fits: Fits, segments: int, *, processes: int) -> Iterator[Ask]:
+def asked(fits: Fits, segments: int, *, crew: Crew) -> Iterator[Ask]:
     """Whom to ask for parts.
 
     Parameters
     ----------
     fits : what they are made of.
     segments : how many will be ranked.
-    processes : how many parts may be made side by side.
+    crew : who makes them, where that pays.
     """
     sample = fits.stored.frame.sample
-    if processes == 1 or sample.n_rows * sample.n_items**2 * (1 + segments) < WORTH_PROCESSES:
+    if sample.n_rows * sample.n_items**2 * (1 + segments) < WORTH_PROCESSES:
         parts = Parts(fits)
         yield lambda name, *given: partial(getattr(parts, name), *given)
         return
-    packed = tuple(model.to_bytes() for model in fits.models.models)
-    known = (fits.stored, packed, fits.config, fits.learner, fits.balance, fits.ballots)
-    # A worker that is killed must not leave its parts behind.
-    with ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=_prepare, initargs=(os.getpid(), known)
-    ) as pool:
-        yield lambda name, *given: pool.submit(_make, name, given).result
-
-
-_PREPARED: list[Parts] = []
-
-
-def _prepare(
-    parent: int, known: tuple[Stored, tuple[bytes, ...], BoardConfig, str, Balance | None, Ballots | None]
-) -> None:
-    end_with(parent)
-    stored, packed, config, learner, balance, ballots = known
-    models = FoldModels(tuple(map(load_model, packed)), stored.covariates)
-    _PREPARED.append(Parts(Fits(stored, models, config, learner, balance, ballots)))
-
-
-def _make(name: str, given: Sequence[Any]) -> Any:
-    with threadpool_limits(1):
-        return getattr(_PREPARED[0], name)(*given)
+    with crew.at(Packed.of(fits)) as ask:
+        yield ask

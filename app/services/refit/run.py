@@ -14,6 +14,7 @@ from app.db.locks import Lease
 from app.db.models import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
+from app.services.refit.crew.ports import IN_TURN, Crew
 from app.services.refit.fit import Result, refit
 from app.services.refit.gathering import gather
 from app.services.refit.inputs import Inputs
@@ -46,14 +47,14 @@ class Refitter:
     ----------
     open_work : opens a transaction.
     open_lease : takes a board's refit lock, None where another holds it.
-    processes : folds fitted side by side.
+    crew : who computes the tasks of a board's refit.
     news : is told of refits that ended.
     catch_up : brings a snapshot that is about to be committed to the newest votes.
     """
 
     open_work: OpenWork
     open_lease: OpenLease
-    processes: int = 1
+    crew: Callable[[int], Crew] = lambda _: IN_TURN
     news: News = field(default_factory=Silence)
     catch_up: CatchUp = _stay_behind
 
@@ -103,7 +104,7 @@ class Refitter:
             assert known is not None
             self._close(board_id, jobs, known)
             return
-        result = refit(inputs, board.config, processes=self.processes, told=lambda share: self._tell(jobs, share))
+        result = refit(inputs, board.config, crew=self.crew(board_id), told=lambda share: self._tell(jobs, share))
         lease.confirm()
         self._store(board, result, gathered, jobs=jobs, began=began)
 

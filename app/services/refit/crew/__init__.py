@@ -1,0 +1,1 @@
+"""Who computes the tasks of a refit: the worker itself, its processes, workers on other machines."""
