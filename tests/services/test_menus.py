@@ -26,6 +26,7 @@ from app.services.rankings.query import RankingQuery
 from app.services.refit.gathering import gather
 from app.services.refit.inputs import ContextTable, Inputs, OfferTable, RankingTable, Roster, VoteTable
 from app.services.refit.menus import with_pairs
+from app.services.refit.population import populate
 from app.stats.feedback.partitions import OUTSIDE
 from tests.refitting import Bench, ballots, cast, features_of, new_board
 
@@ -181,6 +182,16 @@ def test_pairs_take_little_room_beside_themselves(outcomes: str, monkeypatch: py
         1 + (tiers[:, :, None] == tiers[:, None, :]) if outcomes == "binary" else np.ones(both.shape, dtype=np.int64)
     )
     assert len(votes) == np.triu(both * twice, 1).sum()
+
+
+def test_rows_of_many_pairs_take_some_copies_of_them() -> None:
+    inputs = with_pairs(only_rankings(300, 40), BoardConfig(unit="context"))
+    tracemalloc.start()
+    found = populate(inputs, "context")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(found.rows), len(found.votes)) == (300, len(inputs.votes))
+    assert peak < 6 * sum(getattr(inputs.votes, name).nbytes for name in VoteTable.__slots__)
 
 
 def truth(estimand: str) -> Any:

@@ -282,16 +282,19 @@ def _before(
 def _labels_before(standing: VoteTable, draw: Ints, row: Ints) -> tuple[Labels, Bools]:
     """Several votes on one pair of an offer are one label; it is held while one of them is."""
     event = first_of_event(draw, standing.left, standing.right)
-    cells = _cells(standing.take(event), standing.take(standing.reason < 0))
-    held = np.isin(cells[: event.size], cells[event.size :])
+    cells = _cells(standing)
+    held = np.isin(cells[event], cells[standing.reason < 0])
     return Labels(row[event], standing.left[event], standing.right[event]), held
 
 
-def _cells(*tables: VoteTable) -> Ints:
-    """One number for each vote's (context, offer, pair) over several tables; without a context a vote is alone."""
-    alone = [np.where(table.context > 0, 0, table.ids) for table in tables]
-    columns = [
-        np.stack([own, table.context, table.offer, table.left, table.right])
-        for own, table in zip(alone, tables, strict=True)
-    ]
-    return np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)[1].ravel()
+def _cells(votes: VoteTable) -> Ints:
+    """(m,) one number for each (context, offer, pair); without a context a vote is alone."""
+    alone = np.where(votes.context > 0, 0, votes.ids)
+    columns = (alone, votes.context, votes.offer, votes.left, votes.right)
+    order = np.lexsort(columns)
+    first = np.zeros(order.size, dtype=np.bool_)
+    for column in columns:
+        first[1:] |= np.diff(column[order]) != 0
+    cells = np.empty_like(order)
+    cells[order] = np.cumsum(first)
+    return cells
