@@ -40,6 +40,12 @@ def test_hits_follow_the_fixed_rule() -> None:
     assert share_of_runs(0.9, 400) == 360
 
 
+def test_drift_is_what_live_scores_have_in_common_over_boards() -> None:
+    boards = [replace(HIT, drift=drift) for drift in ((0.1, -0.3), (0.1, 0.1), (-0.2, -0.1))]
+    assert cell(PLACE, COVERS, boards).drift == pytest.approx(np.sqrt(0.1**2 / 2) / 0.2)
+    assert cell(PLACE, COVERS, [HIT]).drift is None
+
+
 @pytest.mark.parametrize(
     ("bar", "result", "passed"),
     [

@@ -45,6 +45,8 @@ class Cell:
     error_ratio : mean squared error over the oracle one-step's.
     rmse, plug_in_rmse, oracle_rmse : root mean squared errors of the debiased, plug-in and oracle scores.
     extrapolated : replicates with a score marked so.
+    drift : root mean square over items of the mean drift of live scores, in RMSEs; None where nothing is live. Over few
+        boards chance alone makes some.
     passed : whether every bar is met.
     """
 
@@ -60,6 +62,7 @@ class Cell:
     plug_in_rmse: float
     oracle_rmse: float
     extrapolated: int
+    drift: float | None
     passed: bool
 
 
@@ -79,6 +82,7 @@ def cell(place: Place, bar: Bar, results: Sequence[Measured]) -> Cell:
         plug_in_rmse=float(np.sqrt(plug_in)),
         oracle_rmse=float(np.sqrt(ideal)),
         extrapolated=sum(each.extrapolated for each in results),
+        drift=_drift(results, float(np.sqrt(error))),
         passed=False,
     )
     return replace(summed, passed=_passes(summed, bar))
@@ -103,6 +107,11 @@ def _as_expected(cell: Cell) -> bool:
             return True
         case _:
             assert_never(cell.expected)
+
+
+def _drift(results: Sequence[Measured], rmse: float) -> float | None:
+    drift = np.array([each.drift for each in results])
+    return float(np.sqrt((drift.mean(axis=0) ** 2).mean())) / rmse if drift.size else None
 
 
 def _mean(results: Sequence[Measured], field: str) -> float:

@@ -28,8 +28,8 @@ class Live:
     """A board of 2,000 rows is refitted; as many come after it.
 
     `refit` is what a refit of all rows says, beside it the live scores at half as many rows more, the most that there
-    are before the next refit, and at as many. With models shrunk halfway to even chances what their error adds to
-    scores that bend stays as it is while intervals close in.
+    are before the next refit, and at as many, with their drift from a refit of the same rows. With models shrunk
+    halfway to even chances what their error adds to scores that bend stays as it is while intervals close in.
     """
 
     name: str
@@ -57,12 +57,16 @@ class Live:
         results: Results = {}
         for each in (estimand(name) for name in self.scores):
             true = truths[each.name]
-            if "refit" in self.rules:
-                again = _one(whole, cross_fit(whole, self.learner), each)
-                results["refit", each.name] = _against(whole, again, true, best, each)
             for rule, size in (("1.5 x", known * 3 // 2), ("2 x", self.n)):
-                found = live(whole.up_to(size), _one(refitted, mu, each), mu, known=known)
-                results[rule, each.name] = _against(whole.up_to(size), found, true, best, each)
+                rows = whole.up_to(size)
+                found = live(rows, _one(refitted, mu, each), mu, known=known)
+                results[rule, each.name] = _against(rows, found, true, best, each)
+                if "refit" in self.rules:
+                    again = _one(rows, cross_fit(rows, self.learner), each)
+                    drift = tuple((found.estimate.value - again.estimate.value).tolist())
+                    results[rule, each.name] = replace(results[rule, each.name], drift=drift)
+                    # The last one is of all rows.
+                    results["refit", each.name] = _against(rows, again, true, best, each)
         return results
 
 

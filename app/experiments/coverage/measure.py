@@ -22,6 +22,7 @@ class Measured:
     width, oracle_width : mean interval width over items.
     error, plug_in_error, oracle_error : mean squared error over items.
     extrapolated : whether an item's score is marked as resting on pairs without votes.
+    drift : (K,) how far live scores are from those of a refit of the same rows; empty where nothing is live.
     """
 
     hit: bool
@@ -32,6 +33,7 @@ class Measured:
     plug_in_error: float
     oracle_error: float
     extrapolated: bool = False
+    drift: tuple[float, ...] = ()
 
 
 def measured(

@@ -16,6 +16,7 @@ from app.experiments.coverage.cells import Cell
 
 HEADINGS = ("setting", "board", "n", "rule", "estimand")
 NUMBERS = ("hits", "needed", "plug-in hits", "width", "error", "RMSE", "plug-in RMSE", "")
+DRIFT = ("from refit",)
 KINDS = ((("covers",), "must cover", "C0"), (("fails", "errs"), "must fail", "C3"), (("shown",), "no bar", "C7"))
 ROW_HEIGHT = 0.22
 
@@ -27,15 +28,17 @@ def as_records(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def coverage_table(cells: Sequence[Cell]) -> Table:
-    """Coverage, width and error of each cell."""
+    """Coverage, width and error of each cell; where scores are live, how far from those of a refit."""
+    lively = any(cell.drift is not None for cell in cells)
     table = Table(title="95% intervals; width and error are ratios against the one-step with the true nuisances")
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading == "n" else "left", overflow="fold")
-    for heading in NUMBERS:
+    for heading in (*NUMBERS, *DRIFT) if lively else NUMBERS:
         table.add_column(heading, justify="right", no_wrap=True)
     for _, of_case in groupby(cells, key=lambda cell: (cell.place.setting, cell.place.case, cell.place.n)):
         for cell in of_case:
-            table.add_row(*_words(cell))
+            drift = "" if cell.drift is None else f"{cell.drift:.3f} RMSE"
+            table.add_row(*_words(cell), *([drift] if lively else []))
         table.add_section()
     return table
 
