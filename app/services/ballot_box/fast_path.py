@@ -126,19 +126,36 @@ class FastPath:
     def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
         """The votes of each board in the order of the boards' numbers; None where one is not plain."""
         groups: dict[str, _Group] = {}
+        opened: dict[tuple[str, str | None], _Group] = {}
         for cast in casts:
-            known, caller = self._boards.get(cast.slug), self._callers.get(cast.authorization)
-            if known is None or caller is None or not votes.is_plain(cast.ballot, known.board):
+            sender = cast.slug, cast.authorization
+            if sender not in opened and not self._open(sender, opened, groups):
                 return None
-            try:
-                access.opened(known.board, cast.slug, caller, "votes")
-            except DomainError:
+            group = opened[sender]
+            if not votes.is_plain(cast.ballot, group.known.board):
                 return None
-            group = groups.setdefault(cast.slug, _Group(known))
             group.casts.append(cast)
             group.ballots.append(cast.ballot)
-            group.keys.add(caller.key_id)
         return sorted(groups.values(), key=lambda group: group.known.board.id)
+
+    def _open(
+        self,
+        sender: tuple[str, str | None],
+        opened: dict[tuple[str, str | None], _Group],
+        groups: dict[str, _Group],
+    ) -> bool:
+        """Whether whoever sends this header may vote on the board of this slug, as it is remembered."""
+        slug, header = sender
+        known, caller = self._boards.get(slug), self._callers.get(header)
+        if known is None or caller is None:
+            return False
+        try:
+            access.opened(known.board, slug, caller, "votes")
+        except DomainError:
+            return False
+        opened[sender] = groups.setdefault(slug, _Group(known))
+        opened[sender].keys.add(caller.key_id)
+        return True
 
     def _counted(self, casts: Sequence[Cast]) -> bool:
         new = [cast for cast in casts if not cast.counted]
