@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import uvloop
 
 LENGTH = b"content-length: "
 
@@ -141,4 +142,4 @@ async def run(plan: Plan) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run(Plan(**json.loads(sys.argv[1]))))))
+    print(json.dumps(uvloop.run(run(Plan(**json.loads(sys.argv[1]))))))
