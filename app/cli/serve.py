@@ -46,7 +46,7 @@ def api(data: Data = None, host: Host = None, port: Port = None) -> None:
 
 
 def spare_the_collector() -> None:
-    """Look for cyclic garbage seldom, and not among what was there at the start: batches took half their time with it."""
+    """Look for cyclic garbage seldom, and not among what was there at the start: batches took half of their time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 10, 10)
