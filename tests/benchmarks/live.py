@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import sys
 import time
@@ -18,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
 import numpy as np
 
 from tests.benchmarks.acquire import Client, Server, service
@@ -106,19 +106,41 @@ def await_job(call: Client, job: str) -> None:
         time.sleep(0.2)
 
 
+class Wire:
+    """A connection of its own: a client that does more would take the cores which the service is measured on."""
+
+    def __init__(self, reached: Server, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+        self._head = f"Host: b\r\nAuthorization: Bearer {reached.key}\r\nContent-Type: application/json\r\n"
+        self._reader, self._writer = streams
+
+    @classmethod
+    async def to(cls, reached: Server) -> Wire:
+        """Connect."""
+        return cls(reached, await asyncio.open_connection("127.0.0.1", reached.port))
+
+    async def ask(self, method: str, path: str, document: Any = None) -> Any:
+        """The document answered; nothing but success is expected."""
+        body = b"" if document is None else json.dumps(document).encode()
+        head = f"{method} /v1{path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        answered = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(answered.partition(b"content-length: ")[2].partition(b"\r")[0])
+        found = await self._reader.readexactly(length)
+        assert answered.split(b" ", 2)[1].startswith(b"2"), found
+        return json.loads(found)
+
+
 async def run(reached: Server, seconds: float, rate: float) -> Seen:
     """Send, refit and read at the same time."""
     seen, end = Seen(), time.monotonic() + seconds
-    headers = {"Authorization": f"Bearer {reached.key}"}
-    url = f"http://127.0.0.1:{reached.port}/v1"
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as client:
-        before = (await client.get("/boards/b/rankings")).json()["votes"]
-        senders = [send(client, seen, end, (CONNECTIONS / rate, number)) for number in range(CONNECTIONS)]
-        await asyncio.gather(*senders, read(client, seen, (end, before)), refit(client, seen, end))
+    wires = [await Wire.to(reached) for _ in range(CONNECTIONS + 2)]
+    before = (await wires[-1].ask("GET", "/boards/b/rankings"))["votes"]
+    senders = [send(wires[number], seen, end, (CONNECTIONS / rate, number)) for number in range(CONNECTIONS)]
+    await asyncio.gather(*senders, read(wires[-1], seen, (end, before)), refit(wires[-2], seen, end))
     return seen
 
 
-async def send(client: httpx.AsyncClient, seen: Seen, end: float, pace: tuple[float, int]) -> None:
+async def send(wire: Wire, seen: Seen, end: float, pace: tuple[float, int]) -> None:
     """One connection's share of the votes, at a steady pace."""
     pause, number = pace
     seen.sending += 1
@@ -127,17 +149,16 @@ async def send(client: httpx.AsyncClient, seen: Seen, end: float, pace: tuple[fl
         await asyncio.sleep(max(due - time.monotonic(), 0))
         due += pause
         seen.sent += 1
-        answer = await client.post("/boards/b/votes", json=vote(rng, number))
-        answer.raise_for_status()
+        await wire.ask("POST", "/boards/b/votes", vote(rng, number))
         seen.acknowledged.append((time.monotonic(), seen.sent))
     seen.sending -= 1
 
 
-async def read(client: httpx.AsyncClient, seen: Seen, until: tuple[float, int]) -> None:
+async def read(wire: Wire, seen: Seen, until: tuple[float, int]) -> None:
     """Ask for the rankings until all votes are in them, or for a while after the last one."""
     end, before = until
     while True:
-        answer = (await client.get("/boards/b/rankings")).json()
+        answer = await wire.ask("GET", "/boards/b/rankings")
         now = time.monotonic()
         seen.read.append((now, answer["votes"]))
         if now > end and not seen.sending:
@@ -147,16 +168,16 @@ async def read(client: httpx.AsyncClient, seen: Seen, until: tuple[float, int]) 
         await asyncio.sleep(POLL)
 
 
-async def refit(client: httpx.AsyncClient, seen: Seen, end: float) -> None:
+async def refit(wire: Wire, seen: Seen, end: float) -> None:
     """One refit of the board beside after the other, each with a vote more."""
     rng = random.Random(7)
     while time.monotonic() < end:
-        (await client.post("/boards/beside/votes", json=vote(rng, -1))).raise_for_status()
-        job = (await client.post("/boards/beside/refit")).json()["id"]
+        await wire.ask("POST", "/boards/beside/votes", vote(rng, -1))
+        job = (await wire.ask("POST", "/boards/beside/refit"))["id"]
         state = "queued"
         while state in ("queued", "running") and time.monotonic() < end:
             await asyncio.sleep(0.5)
-            state = (await client.get(f"/jobs/{job}")).json()["state"]
+            state = (await wire.ask("GET", f"/jobs/{job}"))["state"]
         seen.refits += state == "succeeded"
 
 
