@@ -126,7 +126,11 @@ def test_values_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0].margins.dtype == np.float32
 
 
-@pytest.mark.parametrize("foreign", [print, Path("x"), time.gmtime(0), datetime(2026, 1, 1), pack, Duty], ids=str)
+@pytest.mark.parametrize(
+    "foreign",
+    [print, Path("x"), time.gmtime(0), datetime(2026, 1, 1), pack, Duty],
+    ids=["builtin", "path", "named tuple", "moment", "function", "class"],
+)
 def test_nothing_foreign_is_read(foreign: object) -> None:
     with pytest.raises(Foreign):
         unpack(iter([pickle.dumps(foreign)]))
