@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import psycopg
+from psycopg.pq import PipelineStatus, TransactionStatus
 from sqlalchemy import Dialect, TextClause
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -41,11 +42,19 @@ def _driver(session: Session) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     try:
         yield driver
     except psycopg.Error as error:
-        if driver.closed:
+        if broken := not _is_usable(driver):
+            driver.close()
             connection.invalidate()
         known = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         kind = OperationalError if known else DBAPIError
-        raise kind("together", {}, error, connection_invalidated=driver.closed) from error
+        raise kind("together", {}, error, connection_invalidated=broken) from error
+
+
+def _is_usable(driver: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    """Whether a connection can be rolled back: one that broke within a pipeline may stay in it, and open."""
+    if driver.closed or driver.pgconn.pipeline_status != PipelineStatus.OFF:
+        return False
+    return driver.info.transaction_status not in (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 
 
 @lru_cache

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from psycopg.errors import DeadlockDetected
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from app.db.assignments import AssignmentRepository
@@ -36,7 +36,8 @@ Announce = Callable[[int], None]
 ATTEMPTS = 8
 
 
-def _is_deadlock(error: OperationalError) -> bool:
+def is_deadlock(error: OperationalError) -> bool:
+    """Whether another writer waited for what this one held, and was let go first."""
     return isinstance(error.orig, DeadlockDetected)
 
 
@@ -88,7 +89,11 @@ class UnitOfWork:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._after_commit.clear()
-        self.session.close()
+        try:
+            self.session.close()
+        except DBAPIError:
+            # What cannot be rolled back never goes back to the pool: it must not be missing there either.
+            self.session.invalidate()
 
     def attempt(self, action: Callable[[], T]) -> T:
         """Run `action` in a savepoint, again from its start where another writer came in between."""
@@ -99,7 +104,7 @@ class UnitOfWork:
             except Collision:
                 continue
             except OperationalError as error:
-                if not _is_deadlock(error):
+                if not is_deadlock(error):
                     raise
         raise Unavailable("busy", "other writers keep changing the same rows")
 
@@ -113,7 +118,7 @@ class UnitOfWork:
         except (Collision, undone):
             pass
         except OperationalError as error:
-            if not _is_deadlock(error):
+            if not is_deadlock(error):
                 raise
         self._after_commit.clear()
         self.session.rollback()

@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any, TypeGuard
 from uuid import UUID
 
+from sqlalchemy.exc import OperationalError
+
 from app.db.assignments import Held
 from app.db.ballots import Footing
 from app.db.items import ItemRef
-from app.db.unit_of_work import Collision, UnitOfWork
+from app.db.unit_of_work import Collision, UnitOfWork, is_deadlock
 from app.db.votes import VoteView
 from app.domain.acquire import unknown_assignment, uuid_of
 from app.domain.ballots import BALLOT, Ballot, BallotReader, answering
@@ -86,7 +88,13 @@ def _store_plain(
     if rows is None:
         return None
     footing = Footing(board, (), {name: known[name].id for name in names})
-    if uow.ballots.store([(footing, rows)], now=now) is None:
+    try:
+        stored = uow.ballots.store([(footing, rows)], now=now)
+    except OperationalError as error:
+        if not is_deadlock(error):
+            raise
+        stored = None
+    if stored is None:
         uow.release()
         return None
     for row in rows:

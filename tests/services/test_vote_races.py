@@ -316,3 +316,21 @@ def test_rankings_that_replace_each_other_queue_up(open_work: Open, database: En
     fates = together(open_work, board, [[ranking(0, "x")] for _ in range(WRITERS)])
     assert Counter(result.status for batch in fates for result in batch) == Counter(created=WRITERS)
     assert stored(database, board, "array_agg(revision ORDER BY revision)") == list(range(WRITERS))
+
+
+def test_batches_that_wait_for_each_other_are_tried_again(open_work: Open) -> None:
+    board, size = make_board(open_work), 2000
+
+    def batch(voter: str, keys: list[UUID | None]) -> list[Result]:
+        cast = [ballot(2 * number, voter, key=key) for number, key in enumerate(keys)]
+        with open_work() as work:
+            return votes.record(work, board, cast, now=datetime.now(UTC))
+
+    batch("first", [None] * size)
+    for turn in range(4):
+        keys = [uuid4() for _ in range(size)]
+        with ThreadPoolExecutor(2) as pool:
+            # The same ids from the first context to the last, and the other way round.
+            fates = [pool.submit(batch, f"{turn}-one", [*keys]), pool.submit(batch, f"{turn}-two", keys[::-1])]
+            told = Counter(result.status for fate in fates for result in fate.result())
+        assert told == {"created": size, "rejected": size}
