@@ -16,18 +16,19 @@ WINDOW = 60_000
 """Milliseconds. A caller that was silent for so long may send a whole window's requests at once."""
 
 # The generic cell rate algorithm: one number per caller, the time at which its requests so far are paid for. Of several
-# requests the first ones pass, as if they had come one by one; clocks are kept to 0.001 of a step.
+# requests the first ones pass, as if they had come one by one; all of those that were served already are paid for.
+# Clocks are kept to 0.001 of a step.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
 local step, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local answers = {}
 for number, key in ipairs(KEYS) do
-    local asked = tonumber(ARGV[number + 2])
+    local asked = tonumber(ARGV[number + 3])
     local paid = math.max(tonumber(redis.call('GET', key) or '0'), now)
     local passed = math.max(0, math.min(asked, math.floor((window - paid + now) / step + 0.001)))
-    paid = paid + passed * step
-    if passed > 0 then
+    paid = paid + (ARGV[3] == '1' and asked or passed) * step
+    if paid > now then
         redis.call('SET', key, string.format('%.3f', paid), 'PX', math.ceil(paid - now))
     end
     table.insert(answers, passed)
@@ -69,9 +70,9 @@ class RateLimiter:
     def settle(self, served: Mapping[str, int]) -> dict[str, int]:
         """Count requests that were served already; seconds to wait for those callers who had too many.
 
-        Without Redis nothing is counted, as in `wait`.
+        What they had too much is paid for by waiting. Without Redis nothing is counted, as in `wait`.
         """
-        return {caller: quota.wait for caller, quota in self.quotas(served).items() if quota.wait}
+        return {caller: quota.wait for caller, quota in self._quotas(served, served=True).items() if quota.wait}
 
     def wait(self, caller: str) -> int:
         """Seconds for which the caller has to wait; 0 lets the request through and counts it.
@@ -82,12 +83,15 @@ class RateLimiter:
 
     def quotas(self, asked: Mapping[str, int]) -> dict[str, Quota]:
         """What `wait` says to so many requests of each caller, in one round trip."""
+        return self._quotas(asked, served=False)
+
+    def _quotas(self, asked: Mapping[str, int], *, served: bool) -> dict[str, Quota]:
         free = {caller: Quota(requests, 0) for caller, requests in asked.items()}
         if self._per_minute == 0 or not asked:
             return free
         keys = [f"limit:{caller}" for caller in asked]
         try:
-            told = self._take(keys=keys, args=[WINDOW / self._per_minute, WINDOW, *asked.values()])
+            told = self._take(keys=keys, args=[WINDOW / self._per_minute, WINDOW, int(served), *asked.values()])
         except RedisError as error:
             log.warning("requests are not counted: %s", error)
             return free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from sqlalchemy import Engine, text
 
 from app.cache.connection import open_redis
 from app.cache.limits import Quota, RateLimiter
+from app.cache.tally import Tally
 from app.main import create_app
 from app.settings import DatabaseSettings, LimitSettings, RedisSettings, Settings
 from tests.api.conftest import BoardCaller, Caller, ballot, problem
@@ -78,6 +80,33 @@ def test_time_pays_for_part_of_what_is_asked(redis: Redis) -> None:
     assert wait == 1
     life = redis.pttl("limit:a")
     assert 58_000 < life <= 60_000, "a counter goes away once it is paid for"
+
+
+def test_what_was_served_is_paid_for_even_beyond_the_limit(redis: Redis) -> None:
+    limiter = RateLimiter(redis, per_minute=600)
+    assert limiter.quotas({"a": 600})["a"].passed == 600
+    assert limiter.settle({"a": 20}) == {"a": 3}, "two seconds of debt, and the next step"
+    assert limiter.wait("a") == 3
+    assert limiter.quotas({"a": 5})["a"].passed == 0
+
+
+def test_a_tally_gives_a_seconds_worth_above_the_limit_once(redis: Redis) -> None:
+    limiter = RateLimiter(redis, per_minute=1200)
+    limiter.quotas({"a": 1200})
+    tally, passed, began = Tally(limiter), 0, time.monotonic()
+
+    async def run() -> int:
+        passed, settled = 0, began
+        while (now := time.monotonic()) < began + 5:
+            passed += tally.take("a") or limiter.quotas({"a": 1})["a"].passed
+            if now > settled + 0.5:
+                settled = now
+                await tally.settle()
+        return passed
+
+    passed = asyncio.run(run())
+    seconds = time.monotonic() - began
+    assert passed <= 20 * (seconds + 1) + 2
 
 
 def test_nothing_is_counted_without_a_limit_or_without_redis(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
