@@ -128,8 +128,8 @@ def test_values_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "foreign",
-    [print, Path("x"), time.gmtime(0), datetime(2026, 1, 1), pack, Duty],
-    ids=["builtin", "path", "named tuple", "moment", "function", "class"],
+    [print, Path("x"), time.gmtime(0), datetime(2026, 1, 1), pack, Duty, np.array([None])],
+    ids=["builtin", "path", "named tuple", "moment", "function", "class", "objects"],
 )
 def test_nothing_foreign_is_read(foreign: object) -> None:
     with pytest.raises(Foreign):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
@@ -75,8 +75,7 @@ class Helper:
                 if stored is None:
                     return None
                 if stored:
-                    state: State = unpack(work.tasks.pieces(batch, STATE, 0))
-                    return state
+                    return _read(work.tasks.pieces(batch, STATE, 0))
             time.sleep(LOOK)
         return None
 
@@ -86,6 +85,15 @@ class Helper:
             with meanwhile(member.beat, every=BEAT):
                 made = member.work()
         logger.info("made %s tasks of batch %s", made, batch)
+
+
+def _read(pieces: Iterator[bytes]) -> State | None:
+    """The state of a batch; None where the batch ended while it was read."""
+    try:
+        state: State = unpack(pieces)
+    except EOFError:
+        return None
+    return state
 
 
 class Member:

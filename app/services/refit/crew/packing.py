@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from typing import Any
 
+import numpy as np
+
 PIECE = 16 << 20
 """Bytes of a piece: that much, and never all of it, is held beside the object itself."""
 OURS = ("app.services.refit.", "app.stats.", "app.domain.")
 """Where the dataclasses come from."""
 ARRAYS = {
     ("numpy", "ndarray"),
-    ("numpy", "dtype"),
     ("numpy._core.numeric", "_frombuffer"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"),
@@ -29,6 +30,14 @@ ARRAYS = {
 
 class Foreign(pickle.UnpicklingError):
     """Bytes that name what no state consists of."""
+
+
+def _plain_dtype(*given: Any) -> np.dtype[Any]:
+    """A type of numbers or letters: an array of objects would be read as addresses in memory."""
+    made: np.dtype[Any] = np.dtype(*given)
+    if made.hasobject:
+        raise Foreign(f"{made}")
+    return made
 
 
 def pack(value: Any, store: Callable[[int, bytes], None]) -> None:
@@ -50,6 +59,8 @@ def unpack(pieces: Iterator[bytes]) -> Any:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str, /) -> Any:
+        if (module, name) == ("numpy", "dtype"):
+            return _plain_dtype
         if (module, name) in ARRAYS:
             return super().find_class(module, name)
         found = super().find_class(module, name) if module.startswith(OURS) and "." not in name else None
