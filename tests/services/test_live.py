@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
+from app.cache.news import Event
 from app.db.locks import Lock, lease
 from app.db.models import Snapshot
 from app.domain.boards import Board
@@ -204,6 +205,44 @@ def test_one_sided_votes_move_both_scores(bench: Bench) -> None:
     assert after["votes_through"] > before["votes_through"]
     expected = recomputed(bench, board, snapshot, "borda")
     assert scores(after) == pytest.approx(expected.estimate.value.tolist(), abs=1e-9)
+
+
+def test_an_update_that_finds_nothing_is_no_news(bench: Bench) -> None:
+    board = new_board(bench)
+    cast(bench, board, ballots(ITEMS, 300, seed=5))
+    bench.refit(board.slug)
+    cast(bench, board, ballots(ITEMS, 3, seed=6))
+    told: list[Event] = []
+
+    class Told:
+        def publish(self, board_id: int, event: Event, **data: Any) -> None:
+            del board_id, data
+            told.append(event)
+
+    update = Updater(bench.work, partial(lease, bench.engine, Lock.LIVE), Told())
+    update.serve(board.id)
+    first, heard = read(bench, board)["live"], list(told)
+    for _ in range(3):
+        update.serve(board.id)
+    assert read(bench, board)["live"] == first
+    assert (heard, told) == (["rankings"], ["rankings"])
+    cast(bench, board, ballots(ITEMS, 1, seed=7))
+    update.serve(board.id)
+    assert told == ["rankings"] * 2
+
+
+def test_the_lead_that_live_votes_have_turned_is_not_counted_by_the_refit(bench: Bench) -> None:
+    board = new_board(bench)
+    cast(bench, board, ballots(ITEMS, 300, seed=5))
+    bench.refit(board.slug)
+    before = read(bench, board)
+    leader, other = before["rankings"][0]["item"], before["rankings"][1]["item"]
+    assert before["votes_to_flip"]["leader"] == leader
+    cast(bench, board, [{"left": other, "right": leader, "outcome": "left", "propensity": 1 / 12}] * 60)
+    updater(bench).serve(board.id)
+    after = read(bench, board)
+    assert after["rankings"][0]["item"] == other
+    assert after["votes_to_flip"] is None
 
 
 def test_updaters_side_by_side_count_every_vote_once(bench: Bench) -> None:

@@ -102,6 +102,8 @@ class Updater:
             board, snapshot = work.boards.get(board_id), work.snapshots.newest(board_id)
             if board is None or snapshot is None or not _fits(board, snapshot):
                 return False
+            known = work.live.find(snapshot.id)
+            version = 0 if known is None else known.version
             more = self._step(work, board, snapshot, marks)
             state = work.live.find(snapshot.id)
             assert state is not None
@@ -110,7 +112,8 @@ class Updater:
             if due and work.jobs.idle(board_id):
                 work.jobs.request(board_id)
                 work.after_commit(lambda: self.wake(board_id))
-            work.after_commit(lambda: self.news.publish(board_id, "rankings", **told))
+            if state.version != version:
+                work.after_commit(lambda: self.news.publish(board_id, "rankings", **told))
             work.commit()
         return more
 
@@ -118,6 +121,7 @@ class Updater:
         """Bring the state of a snapshot as far as one step goes; whether the marks lie beyond."""
         basis = basis_of(snapshot)
         state = work.live.held(_start(board, snapshot, basis))
+        said = _said(state)
         before = Marks(state.votes, state.offers, basis.rules, state.moment)
         # A snapshot that caught up while these marks were taken may be beyond them.
         marks = marks.beyond(before)
@@ -135,6 +139,8 @@ class Updater:
         state.rows += change[""].rows if "" in change else 0
         newcomers = _merged(state.document["newcomers"], new, old)
         _note(state, snapshot, self._reasons(work, board, snapshot, basis), counted=newcomers)
+        # A step that found nothing, as after a message too many, is no news.
+        state.version += state.version == 0 or _said(state) != said
         work.session.flush()
         return now != marks
 
@@ -202,8 +208,13 @@ def _start(board: Board, snapshot: Snapshot, basis: Marks) -> LiveState:
     )
 
 
+def _said(state: LiveState) -> tuple[Any, ...]:
+    """What a step changes where it finds anything."""
+    counts = state.votes, state.offers, state.seen, state.excluded, state.counted, state.rows
+    return *counts, state.votes_through, state.document
+
+
 def _advance(state: LiveState, now: Marks, touched: Touched, *, through: datetime | None) -> None:
-    state.version += 1
     state.votes, state.offers, state.moment = now.votes, now.offers, now.moment
     state.votes_through = through or state.votes_through
     state.seen += touched.seen

@@ -48,9 +48,14 @@ def pending(board: Board, query: RankingQuery, spec: str) -> dict[str, Any]:
 
 
 def _flip(query: RankingQuery, snapshot: Snapshot, standings: Standings) -> dict[str, Any] | None:
-    """The fewest votes that decide who leads; known of debiased scores of the whole board in their automatic mode."""
+    """The fewest votes that decide who leads; known of debiased scores of the whole board in their automatic mode.
+
+    It is the last refit's: null once live votes have changed who leads.
+    """
     found = snapshot.summary.get("votes_to_flip", {}).get(query.estimand)
     if found is None or not query.whole or query.estimator != "debiased" or found["pairs"] != standings.pairs:
+        return None
+    if standings.items and standings.items[int(np.argmax(standings.estimate.value))] != found.get("leader"):
         return None
     return {name: found.get(name) for name in ("votes", "share", "rows_used", "leader", "challenger")}
 
