@@ -138,7 +138,14 @@ class LimitSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ORTHORANK_", frozen=True, env_ignore_empty=True)
 
-    rate_limit: int = Field(default=60_000, ge=0, description="requests per key and minute; 0: no limit")
+    rate_limit: int = Field(
+        default=60_000,
+        ge=0,
+        description=(
+            "requests a minute of one key, or of one address without a key, a whole minute's at once after silence; "
+            "pages are not counted; 0: no limit"
+        ),
+    )
 
 
 class VoteSettings(BaseSettings):
@@ -146,8 +153,13 @@ class VoteSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ORTHORANK_VOTES_", frozen=True, env_ignore_empty=True)
 
-    waiting: int = Field(default=5000, ge=1, le=1_000_000, description="votes that may wait for their commit, else 503")
-    waiting_bytes: int = Field(default=64 * 1024**2, ge=1, description="bytes of their requests, else 503")
+    waiting: int = Field(
+        default=5000,
+        ge=1,
+        le=1_000_000,
+        description="votes that may wait behind the group being written (512 at most), else 503",
+    )
+    waiting_bytes: int = Field(default=64 * 1024**2, ge=1, description="bytes of the requests of both, else 503")
     patience: float = Field(default=10.0, gt=0, le=300, description="seconds that a vote waits, else 503")
 
 
