@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from app.db.arrays import document, hashes, moments, plain, texts, uuids
+from app.db.arrays import document, plain, texts
+from app.db.columns import of_pairs
 from app.db.keys import USE_RESOLUTION
 from app.db.locks import SHARED, Lock
 from app.db.together import Statement, together
@@ -118,7 +119,7 @@ class BallotRepository:
 
 
 def _values(footing: Footing, rows: Sequence[Row], now: datetime) -> dict[str, Any]:
-    board, ballots = footing.board, [row.ballot for row in rows]
+    board, contexts = footing.board, [row.ballot.context for row in rows]
     return {
         "board": board.id,
         "updated": board.updated_at,
@@ -128,15 +129,7 @@ def _values(footing: Footing, rows: Sequence[Row], now: datetime) -> dict[str, A
         "names": texts(footing.names),
         "items": plain(footing.names.values()),
         "n_names": len(footing.names),
-        "client_id": uuids([row.client_id for row in rows]),
-        "digest": hashes([row.digest for row in rows]),
-        "context": texts([None if ballot.context is None else ballot.context.id for ballot in ballots]),
+        **of_pairs(rows, now=now),
+        "context": texts([None if context is None else context.id for context in contexts]),
         "features": texts([document(row.features) for row in rows]),
-        "left_id": plain([row.left_id for row in rows]),
-        "right_id": plain([row.right_id for row in rows]),
-        "outcome": plain([row.outcome for row in rows]),
-        "voter": texts([ballot.voter for ballot in ballots]),
-        "voter_type": texts([ballot.voter_type for ballot in ballots]),
-        "propensity": plain([ballot.propensity for ballot in ballots]),
-        "created_at": moments([ballot.created_at or now for ballot in ballots]),
     }

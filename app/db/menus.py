@@ -9,7 +9,8 @@ from typing import Any, cast
 from sqlalchemy import CursorResult, func, select, text
 from sqlalchemy.orm import Session
 
-from app.db.arrays import document, hashes, moments, plain, texts, uuids
+from app.db.arrays import document, plain, texts
+from app.db.columns import of_places, of_votes
 from app.db.models import Item
 from app.domain.menus import Kind, Ranking
 from app.domain.votes import Row
@@ -62,18 +63,10 @@ CROSS JOIN LATERAL (
 
 def insert(session: Session, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
     """Insert rankings that do not collide with a stored vote; how many that were."""
-    ballots = [row.ballot for row in rows]
     values = {
+        **of_votes(rows, now=now),
+        **of_places(rows),
         "kind": texts([None if row.ranking is None else row.ranking.kind for row in rows]),
-        "client_id": uuids([row.client_id for row in rows]),
-        "digest": hashes([row.digest for row in rows]),
-        "context_id": plain([row.context_id for row in rows]),
-        "offer_id": plain([row.offer_id for row in rows]),
-        "voter": texts([ballot.voter for ballot in ballots]),
-        "voter_type": texts([ballot.voter_type for ballot in ballots]),
-        "propensity": plain([ballot.propensity for ballot in ballots]),
-        "revision": plain([row.revision for row in rows]),
-        "created_at": moments([ballot.created_at or now for ballot in ballots]),
         "ballot": texts([document(_numbered(row)) for row in rows]),
         "menu": texts([plain(row.menu) for row in rows]),
     }

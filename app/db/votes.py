@@ -11,8 +11,9 @@ from sqlalchemy import CursorResult, Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
 from app.db import menus
-from app.db.arrays import document, hashes, moments, plain, texts, uuids
+from app.db.arrays import document, texts, uuids
 from app.db.boards import CHANGED
+from app.db.columns import of_pairs, of_places
 from app.db.contexts import FIND
 from app.db.items import RESOLVE, ItemRef
 from app.db.locks import ALONE, SHARED, Lock, hold, share
@@ -185,22 +186,8 @@ class VoteRepository:
         return stored + (self._insert_pairs(board_id, pairs, now=now) if pairs else 0)
 
     def _insert_pairs(self, board_id: int, rows: Sequence[Row], *, now: datetime) -> int:
-        ballots = [row.ballot for row in rows]
-        values = {
-            "client_id": uuids([row.client_id for row in rows]),
-            "digest": hashes([row.digest for row in rows]),
-            "context_id": plain([row.context_id for row in rows]),
-            "offer_id": plain([row.offer_id for row in rows]),
-            "assignment_id": uuids([row.assignment_id for row in rows]),
-            "left_id": plain([row.left_id for row in rows]),
-            "right_id": plain([row.right_id for row in rows]),
-            "outcome": plain([row.outcome for row in rows]),
-            "voter": texts([ballot.voter for ballot in ballots]),
-            "voter_type": texts([ballot.voter_type for ballot in ballots]),
-            "propensity": plain([ballot.propensity for ballot in ballots]),
-            "revision": plain([row.revision for row in rows]),
-            "created_at": moments([ballot.created_at or now for ballot in ballots]),
-        }
+        values = {**of_pairs(rows, now=now), **of_places(rows)}
+        values["assignment_id"] = uuids([row.assignment_id for row in rows])
         result = self._session.execute(INSERT, {"board": board_id, **values})
         assert isinstance(result, CursorResult)
         return result.rowcount

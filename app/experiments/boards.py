@@ -9,9 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from app.learners import learner
+from app.learners.training import training_of
 from app.stats.debias import Clustering, CrossFit, RowContent, assign_folds, mix, vote_weights
 from app.stats.simulate import Draws
-from app.stats.types import Bools, Covariates, Floats, Ints, Rule, Sample, Training
+from app.stats.types import Bools, Covariates, Floats, Ints, Rule, Sample
 
 FOLDS = 5
 
@@ -104,7 +105,7 @@ def cross_fit(on: Board, learner_name: str) -> CrossFit:
     """mu(fold, patterns) of models fitted to the other folds' votes."""
     sample = on.sample
     models = {
-        int(fold): learner(learner_name).fit(_training(on, int(fold)), seed=int(fold))
+        int(fold): learner(learner_name).fit(training_of(sample, on.x, int(fold)), seed=int(fold))
         for fold in np.unique(sample.fold)
     }
 
@@ -112,22 +113,6 @@ def cross_fit(on: Board, learner_name: str) -> CrossFit:
         return models[fold].probabilities(on.x.take(patterns))
 
     return mu
-
-
-def _training(on: Board, fold: int) -> Training:
-    sample = on.sample
-    votes = sample.votes.take(sample.fold[sample.votes.row] != fold)
-    return Training(
-        x=on.x,
-        pattern=sample.pattern[votes.row],
-        left=votes.left,
-        right=votes.right,
-        outcome=votes.outcome,
-        weight=np.ones(len(votes)),
-        group=sample.context[votes.row],
-        n_items=sample.n_items,
-        rule=sample.rule,
-    )
 
 
 def oracle(on: Board, probabilities: Callable[[Floats], Floats]) -> CrossFit:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from app.learners import learner, load_model
+from app.learners.training import training_of
 from app.services.refit.crew.ports import IN_TURN, Crew
 from app.services.refit.modelled import contextual_model
 from app.stats.contextual_bt import ContextualBT
 from app.stats.debias.paired import PairedCrossFit
-from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Training
+from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample
 
 SEED = 20260121
 WORTH_A_PROCESS = 40_000
@@ -97,28 +98,11 @@ class Folds:
 
     def fit(self, name: str, fold: int) -> bytes:
         """The model of a fold by a learner, packed."""
-        return learner(name).fit(self._training(fold), seed=SEED).to_bytes()
+        return learner(name).fit(training_of(self.sample, self.covariates, fold), seed=SEED).to_bytes()
 
     def contextual(self) -> ContextualBT | None:
         """The contextual model of the whole board."""
         return contextual_model(self.sample, self.covariates)
-
-    def _training(self, fold: int) -> Training:
-        """The votes of the other folds; of all where they have none."""
-        sample = self.sample
-        own = sample.fold[sample.votes.row] == fold
-        votes = sample.votes if own.all() else sample.votes.take(~own)
-        return Training(
-            x=self.covariates,
-            pattern=sample.pattern[votes.row],
-            left=votes.left,
-            right=votes.right,
-            outcome=votes.outcome,
-            weight=np.ones(len(votes)),
-            group=sample.context[votes.row],
-            n_items=sample.n_items,
-            rule=sample.rule,
-        )
 
 
 class Fitted(NamedTuple):
