@@ -20,7 +20,8 @@ from app.settings import SettingsError
 
 MODULES = {
     "app.cli.up": ("up",),
-    "app.cli.serve": ("env", "api", "migrate"),
+    "app.cli.serve": ("api",),
+    "app.cli.addresses": ("env", "migrate"),
     "app.cli.worker": ("worker",),
     "app.cli.beat": ("beat",),
     "app.cli.doctor": ("doctor",),

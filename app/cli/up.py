@@ -16,8 +16,8 @@ from typing import Annotated
 
 import typer
 
+from app.cli.addresses import Host, Port, environment
 from app.cli.options import Data, database_url, settings_in
-from app.cli.serve import Host, Port, environment
 from app.cli.supervisor import GaveUp, Program, Supervisor
 from app.db.migrations import upgrade
 from app.embedded.errors import EmbeddedError

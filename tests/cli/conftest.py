@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Up, bare_environment
+from tests.cli.running import Up, up_in
 
 
 @pytest.fixture
@@ -32,15 +30,7 @@ def start_up(data: Path) -> Iterator[Callable[..., Up]]:
     def start(*words: str, **variables: str) -> Up:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        command = [sys.executable, "-m", "app.cli", "up", "--data", str(data), "--port", str(port), *words]
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**bare_environment(), **variables},
-        )
-        started.append(Up(data, port, process))
+        started.append(up_in(data, *words, port=port, **variables))
         return started[-1]
 
     yield start

@@ -9,6 +9,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from app.embedded.postgres import PostgresServer
+from app.embedded.state import locate_state
+from app.embedded.valkey import ValkeyServer
+
 
 @dataclass(slots=True)
 class Up:
@@ -36,9 +42,29 @@ class Up:
         """Run another command on the same folder."""
         return orthorank(*words, "--data", str(self.folder))
 
+    def family(self) -> dict[str, psutil.Process]:
+        """What it runs, by name; a part that is down may be missing."""
+        state = locate_state(self.folder)
+        servers = {server.name: server.pid for server in (PostgresServer(state), ValkeyServer(state))}
+        found = {name: psutil.Process(pid) for name, pid in servers.items() if pid is not None}
+        for child in psutil.Process(self.process.pid).children():
+            words = child.cmdline() if child.status() != psutil.STATUS_ZOMBIE else []
+            if "app.cli" in words:
+                name, *more = words[words.index("app.cli") + 1 :]
+                found[f"{name}-{more[1]}" if name == "worker" else name] = child
+        return found
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(60)
+
+
+def up_in(folder: Path, *words: str, port: int, **variables: str) -> Up:
+    """Start `orthorank up` with further words and variables."""
+    command = [sys.executable, "-m", "app.cli", "up", "--data", str(folder), "--port", str(port), *words]
+    environment = {**bare_environment(), **variables}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return Up(folder, port, subprocess.Popen(command, text=True, env=environment, **pipes))
 
 
 def bare_environment() -> dict[str, str]:

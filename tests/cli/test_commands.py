@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.cli.running import orthorank
 
@@ -38,3 +42,10 @@ def test_doctor_names_what_does_not_answer_and_how_to_mend_it(tmp_path: Path) ->
     assert done.returncode == 1
     assert "MISSING database" in done.stdout
     assert "check ORTHORANK_REDIS_URL" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["up", "addresses", "beat"])
+def test_commands_that_do_not_serve_do_not_wait_for_the_api_to_be_imported(module: str) -> None:
+    code = f"import sys, app.cli.{module}; print(*{{'app.main', 'fastapi', 'lightgbm'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -17,21 +17,9 @@ from redis import Redis
 
 from app.embedded.postgres import PostgresServer
 from app.embedded.state import locate_state
-from app.embedded.valkey import ValkeyServer
 from tests.cli.running import Up, orthorank
 
 pytestmark = pytest.mark.slow
-
-
-def family(up: Up) -> dict[str, psutil.Process]:
-    state = locate_state(up.folder)
-    found = {server.name: psutil.Process(server.pid) for server in (PostgresServer(state), ValkeyServer(state))}
-    for child in psutil.Process(up.process.pid).children():
-        words = child.cmdline()
-        if "app.cli" in words:
-            name, *more = words[words.index("app.cli") + 1 :]
-            found[f"{name}-{more[1]}" if name == "worker" else name] = child
-    return found
 
 
 def healthy(url: str) -> bool:
@@ -52,12 +40,12 @@ def test_everything_that_is_killed_comes_back_and_a_stop_leaves_nothing(start_up
     up = start_up()
     assert f"http://localhost:{up.port}" in up.read_until("The board is at")[-1]
     until(lambda: healthy(up.url))
-    assert set(family(up)) == {"postgres", "valkey", "api", "worker-live", "worker-refits", "beat"}
-    for name, process in family(up).items():
+    assert set(up.family()) == {"postgres", "valkey", "api", "worker-live", "worker-refits", "beat"}
+    for name, process in up.family().items():
         process.kill()
         up.read_until(f"{name} runs again")
     until(lambda: healthy(up.url))
-    everyone = [*psutil.Process(up.process.pid).children(recursive=True), psutil.Process(family(up)["postgres"].pid)]
+    everyone = [*psutil.Process(up.process.pid).children(recursive=True), psutil.Process(up.family()["postgres"].pid)]
     assert up.stop(signal.SIGINT) == 0
     assert not any(process.is_running() for process in everyone)
     assert list(locate_state(up.folder).sockets.iterdir()) == []

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 
 import psutil
@@ -21,7 +18,7 @@ from app.embedded.processes import die_with_parent, spawn
 from app.embedded.state import State
 from app.embedded.valkey import ValkeyServer
 from tests.benchmarks.acquire import free_port
-from tests.faults.voters import Answer, headers_of, read_answer
+from tests.faults.voters import Answer, asked
 
 BIN = Path(sys.executable).parent
 SETTINGS = {
@@ -78,9 +75,7 @@ class Parts:
 
     def ask(self, method: str, path: str, body: object = None, *, key: str = "") -> Answer:
         """What the API says to a request on a connection of its own."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
-            connection.request(method, path, json.dumps(body), headers_of(key))
-            return read_answer(connection)
+        return asked(self.port, method, path, body, key=key)
 
     def kill(self, *names: str) -> None:
         """End parts without a word."""

@@ -6,6 +6,8 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
 from http.client import HTTPConnection, HTTPException
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -36,12 +38,23 @@ def read_answer(connection: HTTPConnection) -> Answer:
     return Answer(response.status, response.getheader("Retry-After"), json.loads(response.read()))
 
 
+def asked(port: int, method: str, path: str, body: object = None, *, key: str = "") -> Answer:
+    """What the API says to a request on a connection of its own."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path, json.dumps(body), headers_of(key))
+        return read_answer(connection)
+
+
 class Voter(Thread):
     """Votes without end until it is told to stop; then it still sees its last vote through.
 
     Parameters
     ----------
     size : votes of a request; 0: single ones.
+
+    Attributes
+    ----------
+    latest : when the single vote that was acknowledged last was received.
     """
 
     def __init__(self, port: int, key: str, board: str, *, size: int, seed: int) -> None:
@@ -53,6 +66,7 @@ class Voter(Thread):
         self._size = size
         self.enough = Event()
         self.acknowledged: list[str] = []
+        self.latest: datetime | None = None
         self.away: list[Answer] = []
         self.strange: list[Answer] = []
         self.cut = 0
@@ -91,6 +105,7 @@ class Voter(Thread):
             self.strange.append(answer)
         else:
             self.acknowledged += [vote["id"] for vote in votes]
+            self.latest = self.latest if self._size else datetime.fromisoformat(answer.document["received_at"])
         return True
 
     def _send(self, document: Any) -> Answer | None:
