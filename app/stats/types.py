@@ -265,3 +265,9 @@ class OutcomeLearner(Protocol):
 
     def fit(self, training: Training, *, seed: int) -> OutcomeModel:
         """Fit; never fails for want of data: it shrinks to the prior instead."""
+
+    def begin(self, training: Training, *, seed: int) -> OutcomeModel:
+        """The first half of `fit`."""
+
+    def finish(self, training: Training, begun: OutcomeModel, *, seed: int) -> OutcomeModel:
+        """The second half: what `fit` would have returned, given what was begun with the same votes."""

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from app.db import gather
 from app.db.models import Snapshot
 from app.services.rankings.opened import open_snapshot
+from app.stats.diagnostics import log_losses
 from tests.api.conftest import BoardCaller
 from tests.api.test_influence import agree, export
 from tests.refitting import FEATURES, Bench, features_of
@@ -212,4 +213,10 @@ def test_an_opened_snapshot_predicts_what_the_refit_did(voted: Callable[..., Boa
     assert (margins.dtype, margins.shape[1:]) == (np.float32, (4, 4, 2))
     assert np.isnan(margins).any()
     assert np.array_equal(margins, -margins.transpose(0, 2, 1, 3), equal_nan=True)
-    assert float(opened.models.losses(opened.stored.frame.sample).mean()) == loss(snapshot)
+    sample = opened.stored.frame.sample
+    votes, row = sample.votes, sample.votes.row
+    chances = np.zeros((len(votes), sample.rule.n_categories))
+    for fold in range(len(opened.models.models)):
+        own = votes.take(sample.fold[row] == fold)
+        chances[sample.fold[row] == fold] = opened.models.at(fold, sample.pattern[own.row], own.left, own.right)
+    assert float(log_losses(chances, votes).mean()) == loss(snapshot)

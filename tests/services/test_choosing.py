@@ -30,7 +30,7 @@ def test_auto_takes_what_predicts_best() -> None:
     board, told = sample_of(lambda a, b: 2 * a - b, 900), []
     found = choose(*board, "auto", folds=5, crew=IN_TURN, told=told.append)
     assert found.chosen == "davidson"
-    np.testing.assert_allclose(told, np.linspace(0.1, 1, 10))
+    np.testing.assert_allclose(told, np.linspace(0.05, 1, 20))
     alone = [choose(*board, each, folds=5, crew=IN_TURN, told=lambda _: None).log_losses for each in AUTO]
     assert found.log_losses == alone[0] | alone[1]
     stripes = sample_of(lambda a, b: 6 * np.sign(np.sin(6 * a) * b), 900)

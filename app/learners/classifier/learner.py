@@ -13,7 +13,7 @@ from app.learners.classifier.model import Classifier, columns
 from app.learners.constant import ConstantRates, laplace, or_constant
 from app.learners.davidson.cells import Cells, collapse, dealt
 from app.learners.trees import Ground, Shape, least
-from app.stats.types import Floats, Training
+from app.stats.types import Floats, OutcomeModel, Training
 
 GRID = tuple(Shape(leaves=leaves, rounds=300, patience=8) for leaves in (7, 15, 31))
 FOLDS = 3
@@ -43,6 +43,14 @@ class LightGBMLearner:
         seed : of the inner folds.
         """
         return or_constant(lambda: self._fit(training, seed), training, name="lightgbm")
+
+    def begin(self, training: Training, *, seed: int) -> Classifier | ConstantRates:
+        """The whole of it: trees grow one after the other."""
+        return self.fit(training, seed=seed)
+
+    def finish(self, training: Training, begun: OutcomeModel, *, seed: int) -> OutcomeModel:  # noqa: ARG002
+        """Nothing is left to do."""
+        return begun
 
     def _fit(self, training: Training, seed: int) -> Classifier | ConstantRates:
         part = dealt(training.group, FOLDS, seed=seed)

@@ -13,13 +13,13 @@ from app.learners.davidson.categories import Categories
 from app.learners.davidson.cells import Appearances, Cells, collapse, dealt, held_out
 from app.learners.davidson.levels import Ballot, LevelLikelihood, LinearLevels
 from app.learners.davidson.model import DavidsonModel
-from app.learners.davidson.pairs import PairEffects, fit_pairs
+from app.learners.davidson.pairs import fit_pairs
 from app.learners.davidson.preference import Preference
 from app.learners.davidson.utilities import LinearUtilities, UtilityLikelihood
 from app.learners.trees import Forest, Ground, Nursery, Objective, Shape
 from app.stats.ridge import fit_ridge
 from app.stats.scaling import Scaling
-from app.stats.types import Floats, Training
+from app.stats.types import Floats, OutcomeModel, Training
 
 _PARTS, _ENOUGH = 5, 20_000.0
 """Inner folds that the judges' share is chosen by, and the weight of votes held out from which fewer will do."""
@@ -45,19 +45,28 @@ class DavidsonLearner:
         training : the votes of the other folds; a fifth of their groups says when trees stop.
         seed : of the held-out draw.
         """
-        cells = collapse(training, held_out(training.group, seed=seed))
-        cells = replace(cells, margins=np.nan_to_num(cells.margins))
-        return or_constant(lambda: _Stages(training, cells, self.trees, seed).model(), training, name="davidson")
+        return or_constant(lambda: _Stages(training, self.trees, seed).model(), training, name="davidson")
+
+    def begin(self, training: Training, *, seed: int) -> DavidsonModel | ConstantRates:
+        """All stages but the last, which take half of the time: levels are 0."""
+        return or_constant(lambda: _Stages(training, self.trees, seed).begun(), training, name="davidson")
+
+    def finish(self, training: Training, begun: OutcomeModel, *, seed: int) -> OutcomeModel:
+        """The last stage, given the others of the same votes: together they are `fit`."""
+        if not isinstance(begun, DavidsonModel):
+            return begun
+        return or_constant(lambda: _Stages(training, self.trees, seed).finished(begun), training, name="davidson")
 
 
 class _Stages:
     """One fit: what its stages share."""
 
-    def __init__(self, training: Training, cells: Cells, trees: Shape, seed: int) -> None:
+    def __init__(self, training: Training, trees: Shape, seed: int) -> None:
+        cells = collapse(training, held_out(training.group, seed=seed))
         self.training = training
         self.x = training.x.x
         self.n_items = training.n_items
-        self.cells = cells
+        self.cells = replace(cells, margins=np.nan_to_num(cells.margins))
         self.trees = trees
         self.seed = seed
         self.categories = Categories.of(training.rule)
@@ -69,6 +78,11 @@ class _Stages:
         return Ground(self.x)
 
     def model(self) -> DavidsonModel:
+        """All stages."""
+        return self.finished(self.begun())
+
+    def begun(self) -> DavidsonModel:
+        """Stages (a) to (c)."""
         graded = self.cells.take(self.categories.graded[self.cells.outcome])
         appearances = Appearances.of(graded, n_items=self.n_items)
         preference = Preference.of(self.categories, graded.outcome)
@@ -78,14 +92,14 @@ class _Stages:
         utilities = replace(utilities, judges=judges)
         at = preference.derivatives(difference, utilities.levels, graded.weight)
         pairs = fit_pairs(self.design, graded, slope=at.slope, curve=at.curve, n_items=self.n_items)
-        return DavidsonModel(
-            self.scaling,
-            self.categories,
-            utilities,
-            trees,
-            pairs,
-            *self.levels(utilities, trees, pairs),
-        )
+        free = self.categories.free.size
+        nothing = LinearLevels(np.zeros((free, self.design.shape[1])), np.zeros((free, self.n_items)))
+        return DavidsonModel(self.scaling, self.categories, utilities, trees, pairs, nothing, Forest([""] * free))
+
+    def finished(self, begun: DavidsonModel) -> DavidsonModel:
+        """Stage (d)."""
+        linear, trees = self.levels(begun)
+        return replace(begun, levels=linear, level_trees=trees)
 
     def judges(self, likelihood: UtilityLikelihood) -> Floats:
         """(q,) β: the slopes of stage (a), less what the later stages make of the same votes.
@@ -94,9 +108,9 @@ class _Stages:
         noise with it. So its slopes are multiplied by the share of them that predicts votes held out best, over as many
         of five inner folds as hold votes enough.
         """
+        if not likelihood.margins.shape[1]:
+            return np.zeros(0)
         slopes = linear_of(likelihood).judges
-        if not slopes.size:
-            return slopes
         losses, heard = np.zeros(len(_SHARES)), 0.0
         part = dealt(self.training.group, _PARTS, seed=self.seed)
         for fold in range(_PARTS):
@@ -136,9 +150,9 @@ class _Stages:
         forest, scores = self.grow(Nursery(self.ground, rows), objective(graded.kept)[1], whole)
         return linear, forest, whole.difference + likelihood.appearances.difference(scores)
 
-    def levels(self, utilities: LinearUtilities, trees: Forest, pairs: PairEffects) -> tuple[LinearLevels, Forest]:
-        """Stage (d)."""
-        ballot = Ballot(self.categories, self.cells, self.difference(utilities, trees, pairs))
+    def levels(self, begun: DavidsonModel) -> tuple[LinearLevels, Forest]:
+        """Levels given the difference of utilities."""
+        ballot = Ballot(self.categories, self.cells, self.difference(begun))
         likelihood = LevelLikelihood(self.design, ballot, self.n_items, self.cells.weight)
         patterns, place = np.unique(self.cells.pattern, return_inverse=True)
 
@@ -149,7 +163,7 @@ class _Stages:
 
         free = self.categories.free.size
         if not free:
-            return likelihood.unpack(likelihood.start().w), Forest([])
+            return begun.levels, begun.level_trees
         linear, whole = objective(self.cells.weight)
         if not self.growable(self.cells):
             return linear, Forest([""] * free)
@@ -166,8 +180,9 @@ class _Stages:
         rounds = nursery.best_rounds(kept, self.trees, seed=self.seed)
         return nursery.grow(whole, replace(self.trees, rounds=rounds), seed=self.seed)
 
-    def difference(self, utilities: LinearUtilities, trees: Forest, pairs: PairEffects) -> Floats:
+    def difference(self, begun: DavidsonModel) -> Floats:
         """(m,) D of every cell."""
+        utilities, trees = begun.utilities, begun.utility_trees
         everyone = Appearances.of(self.cells, n_items=self.n_items)
         rows = np.split(everyone.pattern, everyone.bounds[1:-1])
         utility = np.concatenate(
@@ -177,7 +192,7 @@ class _Stages:
             ]
         )
         fixed = utilities.position + self.cells.margins @ utilities.judges
-        effects = pairs.at(self.design[self.cells.pattern], self.cells.left, self.cells.right)
+        effects = begun.pairs.at(self.design[self.cells.pattern], self.cells.left, self.cells.right)
         return everyone.difference(utility) + fixed + effects
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from app.services.refit.crew.ports import Crew
 from app.services.refit.fitting import FoldModels, fit_folds
 from app.stats.contextual_bt import ContextualBT
+from app.stats.diagnostics import log_losses
 from app.stats.types import Covariates, Floats, Sample
 
 AUTO = ("davidson", "lightgbm")
@@ -26,15 +27,17 @@ class Choice:
     name : of the learner asked for, perhaps `auto`.
     chosen : of the learner taken.
     models : its models.
-    log_losses : by learner fitted, the mean out-of-fold log loss; empty without votes.
+    chances : (m, C) what they say of votes that they never saw.
     contextual : the contextual model, which needs none of them.
+    log_losses : by learner fitted, the mean out-of-fold log loss; empty without votes.
     """
 
     name: str
     chosen: str
     models: FoldModels
-    log_losses: Mapping[str, float]
+    chances: Floats
     contextual: ContextualBT | None
+    log_losses: Mapping[str, float]
 
     def described(self, sample: Sample) -> dict[str, Any]:
         """The choice in JSON's terms, beside the log loss of the outcomes' overall shares."""
@@ -62,10 +65,10 @@ def choose(
     told : hears the share of the fits that are done, in (0, 1].
     """
     names = AUTO if name == "auto" else (name,)
-    fitted, contextual = fit_folds(sample, covariates, names, folds=folds, crew=crew, told=told)
-    losses = {each: float(models.losses(sample).mean()) for each, models in fitted.items() if models.models}
+    models, chances, contextual = fit_folds(sample, covariates, names, folds=folds, crew=crew, told=told)
+    losses = {each: float(log_losses(given, sample.votes).mean()) for each, given in chances.items() if len(given)}
     chosen = min(losses, key=losses.__getitem__, default=names[0])
-    return Choice(name, chosen, fitted[chosen], losses, contextual)
+    return Choice(name, chosen, models[chosen], chances[chosen], contextual, losses)
 
 
 def _entropy(sample: Sample) -> float:

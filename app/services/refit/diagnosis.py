@@ -20,7 +20,6 @@ from app.services.refit.behaviour import (
     voters_section,
 )
 from app.services.refit.design import balance_section, overlap_section, support_section
-from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame
 from app.services.refit.payoffs import Payoffs
 from app.services.refit.tables import Table
@@ -62,16 +61,17 @@ class Fitted:
     Parameters
     ----------
     frame, whole : the board's rows, and all of them with the propensities used.
-    models, mu : the fold models, and what they say as it is remembered.
+    mu : what the fold models say, as it is remembered.
     learner : the name of their learner.
+    chances : (m, C) what they say of votes that they never saw.
     balance, payoffs, tables : as they were found; tables of the whole board say which pairs each score rests on.
     """
 
     frame: Frame
     whole: Sample
-    models: FoldModels
     mu: PairedCrossFit
     learner: str
+    chances: Floats
     balance: Balance | None
     payoffs: Payoffs
     tables: Sequence[Table]
@@ -92,7 +92,6 @@ class Fitted:
 def diagnose(fitted: Fitted, config: BoardConfig) -> dict[str, Section]:
     """Every section."""
     frame, sample = fitted.frame, fitted.whole
-    chances = fitted.models.chances(sample)
     rules = _rules(config)
     alike = {(*rule.first, *rule.second): rule for rule in rules.values()}
     found = pair_means(sample, fitted.mu, list(alike.values())) if fitted.heard else []
@@ -103,13 +102,13 @@ def diagnose(fitted: Fitted, config: BoardConfig) -> dict[str, Section]:
         "balance": balance_section(fitted.balance, frame, sample),
         "overlap": overlap_section(frame, sample),
         "support": support_section(frame, sample),
-        "learner": _learner(fitted, chances, config),
+        "learner": _learner(fitted, config),
         "position": position_section(frame, sample, fitted.mu) | used,
         "intransitivity": _intransitivity(fitted, means.get(DECISIVE)) | used,
         "sensitivity": _sensitivity(fitted, means) | used,
         "outcomes": outcomes_section(frame, sample, config),
-        "voters": voters_section(frame, sample, chances),
-        "drift": drift_section(frame, sample, sample.rule.scores(chances)),
+        "voters": voters_section(frame, sample, fitted.chances),
+        "drift": drift_section(frame, sample, sample.rule.scores(fitted.chances)),
     }
 
 
@@ -142,9 +141,9 @@ def _credited(rule: Rule, categories: Ints, weight: float) -> Rule:
     return Rule(first, second)
 
 
-def _learner(fitted: Fitted, chances: Floats, config: BoardConfig) -> Section:
+def _learner(fitted: Fitted, config: BoardConfig) -> Section:
     """Log loss out of fold against the overall shares and against classical Bradley-Terry; calibration by outcome."""
-    sample = fitted.whole
+    sample, chances = fitted.whole, fitted.chances
     head: Section = {"name": fitted.learner}
     if not fitted.heard:
         return {"status": "no_votes", **head, **dict.fromkeys(LOSSES), "calibration": []}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from app.learners import learner, load_model
 from app.learners.training import training_of
-from app.services.refit.crew.ports import IN_TURN, Crew
+from app.services.refit.crew.ports import IN_TURN, Ask, Crew
 from app.services.refit.modelled import contextual_model
 from app.stats.contextual_bt import ContextualBT
 from app.stats.debias.paired import PairedCrossFit
-from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample
+from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample, Votes
 
 SEED = 20260121
 WORTH_A_PROCESS = 40_000
@@ -44,39 +44,30 @@ class FoldModels:
 
     def at(self, fold: int, patterns: Ints, left: Ints, right: Ints) -> Floats:
         """(m, C) of one ordered pair a pattern; see `PairedCrossFit`."""
-        parts = [
-            self.models[fold].probabilities_at(self.covariates.take(patterns[at]), left[at], right[at])
-            for at in self._portions(np.arange(patterns.size))
-        ]
-        return np.concatenate(parts)
+        return _at(self.models[fold], self.covariates, patterns, left=left, right=right)
 
     @property
     def mu(self) -> PairedCrossFit:
         """The models as estimators ask for them."""
         return self
 
-    def losses(self, sample: Sample) -> Floats:
-        """(m,) out-of-fold -log mu of each vote's outcome."""
-        given = self.chances(sample)[np.arange(len(sample.votes)), sample.votes.outcome]
-        losses: Floats = -np.log(np.maximum(given, 1e-12))
-        return losses
 
-    def chances(self, sample: Sample) -> Floats:
-        """(m, C) out-of-fold probabilities of each vote's outcomes."""
-        votes = sample.votes
-        fold, pattern = sample.fold[votes.row], sample.pattern[votes.row]
-        chances = np.zeros((len(votes), sample.rule.n_categories))
-        for number in range(len(self.models)):
-            at = np.flatnonzero(fold == number)
-            if at.size:
-                chances[at] = self.at(number, pattern[at], votes.left[at], votes.right[at])
-        return chances
+def _at(model: OutcomeModel, covariates: Covariates, patterns: Ints, *, left: Ints, right: Ints) -> Floats:
+    """Single pairs, with judges as many at a time as have room for the margins of all pairs."""
+    margins, total = covariates.margins, patterns.size
+    size = max(total if margins is None else MARGINS_AT_ONCE * len(margins) // max(margins.size, 1), 1)
+    parts = [
+        model.probabilities_at(covariates.take(patterns[some]), left[some], right[some])
+        for some in (slice(start, start + size) for start in range(0, total, size))
+    ]
+    return np.concatenate(parts)
 
-    def _portions(self, votes: Ints) -> Iterator[Ints]:
-        """The votes, with judges as many at a time as have room for the margins of all pairs."""
-        margins = self.covariates.margins
-        size = votes.size if margins is None else MARGINS_AT_ONCE * len(margins) // max(margins.size, 1)
-        return (votes[start : start + max(size, 1)] for start in range(0, votes.size, max(size, 1)))
+
+class FoldFit(NamedTuple):
+    """A fold's model, packed, and its outcome probabilities (v, C) of the fold's own votes, which it never saw."""
+
+    model: bytes
+    chances: Floats
 
 
 @dataclass(frozen=True)
@@ -96,9 +87,24 @@ class Folds:
         """See `State`."""
         return self
 
-    def fit(self, name: str, fold: int) -> bytes:
-        """The model of a fold by a learner, packed."""
-        return learner(name).fit(training_of(self.sample, self.covariates, fold), seed=SEED).to_bytes()
+    def begin(self, name: str, fold: int) -> bytes:
+        """The first half of a fold's fit by a learner."""
+        return learner(name).begin(training_of(self.sample, self.covariates, fold), seed=SEED).to_bytes()
+
+    def finish(self, name: str, fold: int, begun: bytes) -> FoldFit:
+        """The second half."""
+        training = training_of(self.sample, self.covariates, fold)
+        model = learner(name).finish(training, load_model(begun), seed=SEED)
+        own, pattern = self.own(fold), self.sample.pattern
+        if not len(own):
+            return FoldFit(model.to_bytes(), np.zeros((0, self.sample.rule.n_categories)))
+        chances = _at(model, self.covariates, pattern[own.row], left=own.left, right=own.right)
+        return FoldFit(model.to_bytes(), chances)
+
+    def own(self, fold: int) -> Votes:
+        """The votes of a fold."""
+        votes = self.sample.votes
+        return votes.take(self.sample.fold[votes.row] == fold)
 
     def contextual(self) -> ContextualBT | None:
         """The contextual model of the whole board."""
@@ -106,9 +112,13 @@ class Folds:
 
 
 class Fitted(NamedTuple):
-    """Fold models by learner, and the board's contextual model; see `contextual_model`."""
+    """By learner the fold models and their probabilities (m, C) of the outcomes of votes that they never saw.
+
+    `contextual` is the board's, see `contextual_model`.
+    """
 
     models: dict[str, FoldModels]
+    chances: dict[str, Floats]
     contextual: ContextualBT | None
 
 
@@ -130,17 +140,45 @@ def fit_folds(
     names : of the learners.
     folds : V.
     crew : who fits, where that pays.
-    told : hears after each fit which share of them is done.
+    told : hears after each half of a fit which share of them is done.
     """
     if sample.n_items < 2 or not len(sample.votes):
-        return Fitted({name: FoldModels((), covariates) for name in names}, None)
+        nothing = np.zeros((0, sample.rule.n_categories))
+        return Fitted({name: FoldModels((), covariates) for name in names}, dict.fromkeys(names, nothing), None)
     small = len(sample.votes) * folds * sum(_COST[name] for name in names) < WORTH_A_PROCESS
-    models: list[OutcomeModel] = []
+    every = [(name, fold) for name in names for fold in range(folds)]
     with (IN_TURN if small else crew).at(Folds(sample, covariates)) as ask:
+        finishing = _begun(ask, every, lambda done: told(done / 2))
         contextual = ask("contextual")
-        for fitted in [ask("fit", name, fold) for name in names for fold in range(folds)]:
-            models.append(load_model(fitted()))
-            told(len(models) / (len(names) * folds))
-        own = (tuple(models[start : start + folds]) for start in range(0, len(models), folds))
-        by_name = {name: FoldModels(each, covariates) for name, each in zip(names, own, strict=True)}
-        return Fitted(by_name, contextual())
+        found: list[FoldFit] = []
+        for finish in finishing:
+            found.append(finish())
+            told((1.0 + len(found) / len(every)) / 2)
+        by_name = {name: found[at * folds : (at + 1) * folds] for at, name in enumerate(names)}
+        return Fitted(
+            {
+                name: FoldModels(tuple(load_model(each.model) for each in own), covariates)
+                for name, own in by_name.items()
+            },
+            {name: _chances(sample, own) for name, own in by_name.items()},
+            contextual(),
+        )
+
+
+def _begun(ask: Ask, every: Sequence[tuple[str, int]], told: Callable[[float], None]) -> list[Callable[[], FoldFit]]:
+    """Asks for the second half of each fit as soon as its first is there: whoever is free finds something to do."""
+    halves = [ask("begin", *each) for each in every]
+    finishing: list[Callable[[], FoldFit]] = []
+    for each, half in zip(every, halves, strict=True):
+        finishing.append(ask("finish", *each, half()))
+        told(len(finishing) / len(every))
+    return finishing
+
+
+def _chances(sample: Sample, found: Sequence[FoldFit]) -> Floats:
+    """(m, C) of all votes, from those of each fold's."""
+    fold = sample.fold[sample.votes.row]
+    chances = np.zeros((fold.size, sample.rule.n_categories))
+    for number, each in enumerate(found):
+        chances[fold == number] = each.chances
+    return chances

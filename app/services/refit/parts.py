@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ class Fits:
     stored, models : the board's rows and fold models.
     config : the board's.
     learner : the name of the models' learner.
+    chances : (m, C) what they say of votes that they never saw.
     contextual : the board's contextual model.
     balance : of the propensities.
     ballots : votes on menus, see `ballots_of`.
@@ -52,6 +53,7 @@ class Fits:
     models: FoldModels
     config: BoardConfig
     learner: str
+    chances: Floats
     contextual: ContextualBT | None
     balance: Balance | None
     ballots: Ballots | None = None
@@ -112,7 +114,8 @@ class Parts:
     def diagnostics(self, tables: Sequence[Table], found: Payoffs) -> dict[str, Any]:
         """What the rankings rest on."""
         fits, frame = self._fits, self._fits.stored.frame
-        fitted = Fitted(frame, frame.view(), fits.models, self._mu, fits.learner, fits.balance, found, tables)
+        said = fits.learner, fits.chances
+        fitted = Fitted(frame, frame.view(), self._mu, *said, fits.balance, found, tables)
         return diagnose(fitted, fits.config)
 
     def _rows(self, segment: str) -> Bools | None:
@@ -121,26 +124,27 @@ class Parts:
 
 @dataclass(frozen=True)
 class Packed:
-    """The same with models as bytes."""
+    """The same with models as bytes.
 
-    stored: Stored
+    Parameters
+    ----------
+    fits : without the models.
+    models : by fold.
+    """
+
+    fits: Fits
     models: tuple[bytes, ...]
-    config: BoardConfig
-    learner: str
-    contextual: ContextualBT | None
-    balance: Balance | None
-    ballots: Ballots | None
 
     @classmethod
     def of(cls, fits: Fits) -> Packed:
         """Pack the models."""
-        models = tuple(model.to_bytes() for model in fits.models.models)
-        return cls(fits.stored, models, fits.config, fits.learner, fits.contextual, fits.balance, fits.ballots)
+        bare = replace(fits, models=replace(fits.models, models=()))
+        return cls(bare, tuple(model.to_bytes() for model in fits.models.models))
 
     def maker(self) -> Parts:
         """See `State`."""
-        models = FoldModels(tuple(map(load_model, self.models)), self.stored.covariates)
-        return Parts(Fits(self.stored, models, self.config, self.learner, self.contextual, self.balance, self.ballots))
+        models = tuple(map(load_model, self.models))
+        return Parts(replace(self.fits, models=replace(self.fits.models, models=models)))
 
 
 @contextmanager
