@@ -124,6 +124,12 @@ class BoardRepository:
         self._session.flush()
         return _board(row)
 
+    def touch(self, board_id: int) -> None:
+        """Date a change of what belongs to the board: draws, and answers kept, are by the board as it was dated."""
+        row = self._session.get_one(BoardRow, board_id)
+        row.updated_at = func.now()
+        self._session.flush()
+
     def delete(self, board_id: int) -> None:
         """Date the end of a board; its votes stay."""
         self._session.get_one(BoardRow, board_id).deleted_at = func.now()

@@ -92,10 +92,13 @@ class ItemRepository:
         self._session.execute(insert(ItemName), rows)
 
     def activate(self, item_id: int, active_from: datetime | None) -> None:
-        """Open a span, or move the start of the open one where a start is given."""
+        """Open a span from now, or move the start of the open one where a start is given.
+
+        Now is when the statement runs: whoever drew while the transaction waited for its lock did so before.
+        """
         span = self._open_span(item_id)
         if span is None:
-            self._session.add(ItemSpan(item_id=item_id, active_from=active_from or func.now()))
+            self._session.add(ItemSpan(item_id=item_id, active_from=active_from or func.statement_timestamp()))
         elif active_from is not None:
             span.active_from = active_from
         self._session.flush()
@@ -104,7 +107,7 @@ class ItemRepository:
         """Close the open span, if there is one."""
         span = self._open_span(item_id)
         if span is not None:
-            span.active_to = func.greatest(func.now(), span.active_from)
+            span.active_to = func.greatest(func.statement_timestamp(), span.active_from)
         self._session.flush()
 
     def view(self, board_id: int, name: str | None = None) -> list[ItemView]:

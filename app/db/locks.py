@@ -20,9 +20,11 @@ class Lock(IntEnum):
     """First key of the lock; the second is the board's number."""
 
     VOTES = 1
-    """Shared by every transaction that inserts votes, rules about them, judgements, or contexts that count as offered.
+    """Shared by every transaction that inserts votes, rules about them, judgements, draws, or contexts that count as
+    offered.
 
-    Who holds it alone sees each vote below max(id) committed, and what is dated by now."""
+    Who holds it alone sees each vote and offer below max(id) committed, and what is dated by now; nothing is drawn by
+    a board or items that changed meanwhile."""
     REFIT = 2
     """One refit at a time."""
     VOTERS = 3

@@ -12,15 +12,20 @@ from sqlalchemy.orm import Session
 
 from app.db.arrays import document, plain
 from app.db.assignments import DrawnPair, Standing, drawn_arrays
+from app.db.locks import Lock
 from app.db.together import plainly
 from app.domain.contexts import Wanted
 
 # One context, known to say the same or new, its offer, and what was drawn for it; nothing where the stored one differs,
 # or where somebody who is never asked twice may have been asked about it. Nothing either where the draw was made by
 # what does not hold any more: the key, the board, its newest snapshot, the items and what they cost.
+# A statement does not see what is committed while it waits for a lock. That shows in the row of the board, which is
+# read again where it changed: whoever changes what a draw rests on holds the lock alone, and dates the board anew. What
+# is offered is dated once the lock is had.
 OFFER_ONE = text("""
 WITH standing AS (
-    SELECT FROM boards JOIN keys ON keys.id = :key AND revoked_at IS NULL
+    SELECT FROM (SELECT pg_advisory_xact_lock_shared(:lock, CAST(:board AS int)) OFFSET 0) AS locked
+    CROSS JOIN boards JOIN keys ON keys.id = :key AND revoked_at IS NULL
     WHERE boards.id = :board AND updated_at = :updated AND deleted_at IS NULL
         AND (SELECT id FROM snapshots WHERE board_id = :board ORDER BY computed_at DESC LIMIT 1)
             IS NOT DISTINCT FROM CAST(:snapshot AS uuid)
@@ -28,6 +33,7 @@ WITH standing AS (
                 AND array_agg(label_cost ORDER BY items.id) = CAST(:costs AS float8[])
              FROM items JOIN item_spans ON items.id = item_id AND active_to IS NULL
              WHERE items.board_id = :board)
+    FOR SHARE OF boards
 ), sent AS (
     SELECT CAST(:name AS text) AS name, CAST(:features AS jsonb) AS features, CAST(:text AS text) AS text,
            CAST(:payload AS jsonb) AS payload
@@ -43,7 +49,7 @@ WITH standing AS (
     RETURNING id
 ), given AS (
     INSERT INTO offers (board_id, context_id, external_id, source, created_at)
-    SELECT :board, id, :offer, :source, statement_timestamp()
+    SELECT :board, id, :offer, :source, clock_timestamp()
     FROM (SELECT id FROM made UNION ALL SELECT id FROM known WHERE same) AS found
     RETURNING id, context_id
 ), assigned AS (
@@ -103,7 +109,12 @@ class OfferRepository:
         """
         first = pairs[0] if pairs else None
         values = {
-            **{"key": footing.key_id, "board": footing.board_id, "updated": footing.updated_at},
+            **{
+                "lock": int(Lock.VOTES),
+                "key": footing.key_id,
+                "board": footing.board_id,
+                "updated": footing.updated_at,
+            },
             **{"snapshot": footing.standing.snapshot_id, "items": footing.items, "costs": footing.costs},
             **{"name": name, "offer": str(uuid4()), "source": source},
             **{"features": document(wanted.features or {}), "text": wanted.text, "payload": document(wanted.payload)},

@@ -48,6 +48,9 @@ def acquire(
     now : when leases begin.
     """
     check(draft)
+    # What is offered before a refit reads how far it goes is committed by then; nor do the board and its items change.
+    work.votes.lock(board.id, counted=False)
+    board = work.boards.fresh(board)
     if key is not None:
         work.assignments.alone(board.id, f"key:{key}")
         before = work.assignments.answered(board.id, key)
