@@ -15,9 +15,9 @@ from app.db.assignments import Standing
 from app.db.keys import BEARERS, USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
 from app.db.models import Board as BoardRow
-from app.db.models import Context, Vote
+from app.db.models import Context, Judgement, Vote
 from app.db.together import together
-from app.domain.boards import Board, BoardConfig, from_document, to_document
+from app.domain.boards import Board, BoardConfig, Stored, from_document, to_document
 from app.domain.keys import Caller
 
 KNOCK = text("""
@@ -41,6 +41,7 @@ class Knock(NamedTuple):
     standing: Standing
 
 
+COUNTED = (Vote, Judgement, Context)
 CHANGED = text("SELECT updated_at FROM boards WHERE id = :board")
 
 VERSIONS = text("""
@@ -135,13 +136,11 @@ class BoardRepository:
         self._session.get_one(BoardRow, board_id).deleted_at = func.now()
         self._session.flush()
 
-    def has_votes(self, board_id: int) -> bool:
-        """Whether any vote is stored."""
-        return bool(self._session.scalar(select(exists().where(Vote.board_id == board_id))))
-
-    def has_contexts(self, board_id: int) -> bool:
-        """Whether any context is stored."""
-        return bool(self._session.scalar(select(exists().where(Context.board_id == board_id))))
+    def stored(self, board_id: int) -> Stored:
+        """What of the board is there."""
+        found = (self._session.scalar(select(exists().where(each.board_id == board_id))) for each in COUNTED)
+        votes, judgements, contexts = map(bool, found)
+        return Stored(votes=votes, judgements=judgements, contexts=contexts)
 
     def _row(self, slug: str) -> BoardRow | None:
         query = select(BoardRow).where(BoardRow.slug == slug, BoardRow.deleted_at.is_(None))

@@ -199,18 +199,27 @@ def merge(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def check_change(before: BoardConfig, after: BoardConfig, *, has_votes: bool, has_contexts: bool) -> None:
-    """Refuse what would change the meaning of votes and contexts already stored."""
-    if has_votes and before.unit != after.unit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What of a board is there already."""
+
+    votes: bool
+    judgements: bool
+    contexts: bool
+
+
+def check_change(before: BoardConfig, after: BoardConfig, stored: Stored) -> None:
+    """Refuse what would change the meaning of votes, judgements and contexts already stored."""
+    if stored.votes and before.unit != after.unit:
         raise _frozen("unit", before.unit, after.unit)
-    if has_votes and before.categories != after.categories:
+    if (stored.votes or stored.judgements) and before.categories != after.categories:
         raise _frozen("outcomes", before.outcomes, after.outcomes)
     declared = {feature.name: feature for feature in after.features}
     for feature in before.features:
-        if has_contexts and declared.get(feature.name) != feature:
+        if stored.contexts and declared.get(feature.name) != feature:
             raise _frozen("features", feature.name, declared.get(feature.name))
 
 
 def _frozen(path: str, before: Any, after: Any) -> Conflict:
-    detail = f"{path} cannot change any more: stored votes or contexts rest on it"
+    detail = f"{path} cannot change any more: stored votes, judgements or contexts rest on it"
     return Conflict(f"{path}-in-use", detail, path=path, expected=before, got=after)

@@ -57,11 +57,11 @@ def change(uow: UnitOfWork, slug: str, patch: Mapping[str, Any], *, queue: Queue
     config = config_of(draft)
     if config.estimands != board.config.estimands:
         check_registered(config)
-    votes, contexts = uow.boards.has_votes(board.id), uow.boards.has_contexts(board.id)
-    check_change(board.config, config, has_votes=votes, has_contexts=contexts)
+    stored = uow.boards.stored(board.id)
+    check_change(board.config, config, stored)
     title = slug if draft.title is None else draft.title
     changed = uow.boards.save(replace(board, title=title, public=draft.public, config=config))
-    if votes and spec_hash(config) != spec_hash(board.config):
+    if stored.votes and spec_hash(config) != spec_hash(board.config):
         uow.jobs.request(board.id)
         uow.after_commit(partial(queue.refit, board.id))
     uow.commit()

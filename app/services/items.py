@@ -34,7 +34,7 @@ def put(uow: UnitOfWork, board: Board, name: str, draft: ItemDraft) -> tuple[Ite
     after = _Weight(draft.active, (draft.cost, draft.label_cost))
     if before != after:
         uow.boards.touch(board.id)
-    if before is not None and before.costs != after.costs and uow.boards.has_votes(board.id):
+    if before is not None and before.costs != after.costs and uow.boards.stored(board.id).votes:
         # The next sweep wakes a worker: costs are often changed one after the other.
         uow.jobs.request(board.id)
     uow.commit()

@@ -179,6 +179,15 @@ def test_unit_and_outcomes_stay_once_there_are_votes(make_board: MakeBoard) -> N
     assert board("PATCH", "", {"outcomes": "ternary", "folds": 10}).status_code == 200
 
 
+def test_outcomes_stay_once_there_are_judgements_of_them(make_board: MakeBoard) -> None:
+    board = make_board()
+    board("POST", "/contexts", {"contexts": [{"id": "c"}]})
+    said = {"judge": "j", "context": "c", "left": "alpha", "right": "beta", "probabilities": {"both_bad": 1.0}}
+    assert board("POST", "/judgements", {"judgements": [said]}).json()["created"] == 1
+    problem(board("PATCH", "", {"outcomes": "binary"}), 409, "outcomes-in-use")
+    assert board("PATCH", "", {"unit": "context", "outcomes": "arena"}).status_code == 200
+
+
 def test_declared_features_stay_once_there_are_contexts(make_board: MakeBoard) -> None:
     board = make_board(features=[{"name": "lang", "kind": "categorical"}])
     board.vote(context={"id": "c", "features": {"lang": "en"}})

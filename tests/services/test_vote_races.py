@@ -243,6 +243,22 @@ def test_judgements_are_read_by_the_outcomes_in_force(open_work: Open) -> None:
     assert [each.status for each in judged] == ["rejected"]
 
 
+def test_a_change_of_outcomes_waits_for_judgements_on_their_way(open_work: Open) -> None:
+    board = make_board(open_work)
+    with open_work() as work:
+        contexts.register(work, board, [ContextDraft(id="c")])
+    with open_work() as work:
+        items.ensure(work, board, {"x", "y"}, active_from=EARLIEST)
+    draft = JudgementDraft(judge="j", context="c", left="x", right="y", probabilities={"tie": 1.0})
+    with open_work() as judging, open_work() as changing, ThreadPoolExecutor(1) as pool:
+        judging.votes.lock(board.id, counted=False)
+        change = pool.submit(boards.change, changing, board.slug, {"outcomes": "binary"}, queue=RecordingQueue())
+        assert not wait([change], timeout=0.3).done
+        judgements.record(judging, board, [draft])
+        with pytest.raises(Conflict, match="outcomes"):
+            change.result(timeout=5)
+
+
 def test_deadlocks_are_tried_again(open_work: Open, database: Engine) -> None:
     pair = [make_board(open_work).id for _ in range(2)]
     met, tries = threading.Barrier(2), Counter[int]()
