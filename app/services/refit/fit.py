@@ -131,12 +131,12 @@ class Made(NamedTuple):
 
 
 def _made(ask: Ask, fits: Fits, segments: Sequence[str], roster: Roster, told: Progress) -> Made:
-    """All parts; `told` hears of the rankings, which take longest."""
-    pairwise, rankings = ask("payoffs"), _rankings(ask, segments)
+    """All parts, those first that others wait for or that take longest; `told` hears of the rankings."""
+    rankings, pairwise = _rankings(ask, segments), ask("payoffs")
     games = _games(ask, fits, segments, roster.cost[roster.active])
     tables, found = _tables(rankings, told), pairwise()
-    plan, flips = ask("plan", tables, roster.label_cost[roster.active]), ask("flips", tables)
-    diagnostics = ask("diagnostics", tables, found)
+    flips, diagnostics = ask("flips", tables), ask("diagnostics", tables, found)
+    plan = ask("plan", tables, roster.label_cost[roster.active])
     return Made(tables, found, plan(), flips(), diagnostics(), games())
 
 
