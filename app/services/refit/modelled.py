@@ -79,7 +79,7 @@ class Contextual:
 
 def restricted_scores(frame: Frame, rows: Bools | None, mu: CrossFit) -> Modelled | None:
     """The debiased estimator under the model, on a view of the frame; None where votes do not identify it."""
-    drawn = _affordable(frame, rows)
+    drawn = affordable(frame, rows)
     frequencies = frame.frequencies(drawn)
     try:
         found = restricted(
@@ -90,8 +90,8 @@ def restricted_scores(frame: Frame, rows: Bools | None, mu: CrossFit) -> Modelle
     return Modelled(found.items, found.estimate.value, found.estimate.covariance, found.estimate.n_rows)
 
 
-def _affordable(frame: Frame, rows: Bools | None) -> Bools | None:
-    """The rows themselves, or as many of them as the work allows."""
+def affordable(frame: Frame, rows: Bools | None) -> Bools | None:
+    """The rows that restricted scores are found from: these, or as many of them as the work allows."""
     sample = frame.sample
     chosen = np.ones(sample.n_rows, dtype=np.bool_) if rows is None else rows
     stride = int(sample.pattern.max(initial=0)) + 1

@@ -14,11 +14,12 @@ from app.services.refit.crew.ports import Ask, Crew
 from app.services.refit.diagnosis import Fitted, diagnose
 from app.services.refit.fitting import FoldModels
 from app.services.refit.flips import flips_of
+from app.services.refit.foreseen import Foreseen
 from app.services.refit.games.ballots import Ballots
 from app.services.refit.games.means import Means, mean_payoffs
 from app.services.refit.games.menu_games import menu_games
 from app.services.refit.games.router import fit_router, pack_router
-from app.services.refit.modelled import Contextual
+from app.services.refit.modelled import Contextual, affordable
 from app.services.refit.payoffs import Payoffs, payoffs
 from app.services.refit.policy import Plan, Planner
 from app.services.refit.remembered import Remembered
@@ -28,6 +29,8 @@ from app.services.refit.storage import Stored
 from app.services.refit.tables import Table
 from app.stats.contextual_bt import ContextualBT
 from app.stats.debias.balance import Balance
+from app.stats.debias.one_step import thinning_of
+from app.stats.debias.paired import PairedCrossFit
 from app.stats.types import Bools, Floats
 
 WORTH_PROCESSES = 8_000_000
@@ -69,7 +72,7 @@ class Parts:
 
     def __init__(self, fits: Fits) -> None:
         self._fits, frame = fits, fits.stored.frame
-        self._mu = Remembered(fits.models.mu)
+        self._mu = Remembered(_mu(fits))
         self._consistent = fits.balance is None or fits.balance.consistent
         contextual = Contextual(fits.stored.covariates, lambda: fits.contextual)
         self._scorer = Scorer(frame, self._mu, estimands_of(fits.config), contextual, self._consistent)
@@ -120,6 +123,17 @@ class Parts:
 
     def _rows(self, segment: str) -> Bools | None:
         return self._segments.rows(segment) if segment else None
+
+
+def _mu(fits: Fits) -> PairedCrossFit:
+    """The models; where only some rows are asked about, but by many parts, told which."""
+    frame, models = fits.stored.frame, fits.models
+    thinning = thinning_of(frame.sample, models)
+    if thinning is None:
+        return models
+    modelled = affordable(frame, None)
+    rows = thinning.drawn if modelled is None else thinning.drawn | modelled
+    return Foreseen(models, frame.sample, fits.chances, rows)
 
 
 @dataclass(frozen=True)
