@@ -158,7 +158,7 @@ class Stores(NamedTuple):
             requests=open_engine(url, pool_size=size),
             at_once=open_engine(url, pool_size=size, autocommit=True),
             loader=open_engine(url, pool_size=1),
-            writer=open_engine(url, pool_size=1, tested=False, lock_timeout=LONGEST_HOLD),
+            writer=open_engine(url, pool_size=2, tested=False, lock_timeout=LONGEST_HOLD),
             watcher=open_engine(url, pool_size=1),
             redis=open_redis(settings.redis.url),
         )
@@ -182,13 +182,14 @@ class Parts:
     ----------
     stores : connections.
     memory : of answers and callers.
-    box : of single votes.
+    box : of single votes, for their `writer`.
     acquiring : the way in of requests for the next pair.
     ports : what routes are given.
     """
 
     stores: Stores
     memory: Memory
+    writer: GroupWriter
     box: BallotBox
     acquiring: AcquireDoor
     ports: Ports
@@ -222,7 +223,7 @@ class Parts:
             rendered=Rendered(),
             shelf=shelf,
         )
-        return cls(stores, memory, box, AcquireDoor(hatch, memory.tally), ports)
+        return cls(stores, memory, writer, box, AcquireDoor(hatch, memory.tally), ports)
 
     @asynccontextmanager
     async def living(self, _: FastAPI) -> AsyncIterator[None]:
@@ -232,6 +233,7 @@ class Parts:
             # Closed from the last to the first.
             self.stores.close_with(closing)
             closing.callback(ports.shelf.close)
+            closing.callback(self.writer.close)
             for door in (ports.announcer, self.acquiring, self.box):
                 closing.push_async_callback(to_thread, door.close)
             ports.shelf.warm()

@@ -21,7 +21,13 @@ def uuids(values: Iterable[UUID | None]) -> str:
 
 def texts(values: Iterable[str | None]) -> str:
     """Strings, JSON documents among them."""
-    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+    found = [*values]
+    if found and None not in found:
+        # Most names hold nothing that would have to be escaped, which is seen sooner of all than of each.
+        body = '","'.join(found)  # type: ignore[arg-type]
+        if "\\" not in body and body.count('"') == 2 * (len(found) - 1):
+            return '{"' + body + '"}'
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in found]) + "}"
 
 
 def hashes(values: Iterable[bytes]) -> str:

@@ -4,78 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from app.db.arrays import document, plain, texts
+from app.db.arrays import document, moments, plain, texts
 from app.db.columns import of_pairs
 from app.db.keys import USE_RESOLUTION
-from app.db.locks import SHARED, Lock
-from app.db.together import Statement, together
-from app.db.votes import BY_INDEX
+from app.db.together import plainly
 from app.domain.boards import Board
 from app.domain.votes import Row
 
-COLUMNS = {
-    "client_id": "uuid",
-    "digest": "bytea",
-    "context": "text",
-    "features": "jsonb",
-    "left_id": "bigint",
-    "right_id": "bigint",
-    "outcome": "smallint",
-    "voter": "text",
-    "voter_type": "text",
-    "propensity": "float8",
-    "created_at": "timestamptz",
-}
-
-# Contexts are written in the order of every other writer. They are looked up one by one, LIMIT keeps them from being
-# joined: a plan made while there were few, and kept, would read all contexts of the board.
-MAKE = text("""
-INSERT INTO contexts (board_id, external_id, features, offered)
-SELECT DISTINCT ON (context COLLATE "C") :board, context, coalesce(sent.features, '{}'), TRUE
-FROM unnest(CAST(:context AS text[]), CAST(:features AS jsonb[])) AS sent (context, features)
-LEFT JOIN LATERAL (
-    SELECT id FROM contexts WHERE board_id = :board AND external_id = context LIMIT 1
-) AS known ON TRUE
-WHERE context IS NOT NULL AND known.id IS NULL
-ORDER BY context COLLATE "C", sent.features IS NULL
-ON CONFLICT DO NOTHING
-RETURNING id
-""")
-
-# Nothing is stored where the board, a key or the name of an item is another now; a vote is not where its id or its slot
-# is taken, or its context is known otherwise.
-STORE = text(f"""
-WITH standing AS (
-    SELECT FROM boards
-    WHERE id = :board AND updated_at = :updated AND deleted_at IS NULL
-        AND (SELECT count(*) FROM keys
-             WHERE id = ANY(CAST(:keys AS bigint[])) AND revoked_at IS NULL
-                 AND last_used_at >= now() - CAST(:resolution AS interval)) = :n_keys
-        AND (SELECT count(*)
-             FROM unnest(CAST(:names AS text[]), CAST(:items AS bigint[])) AS sent (name, item)
-             JOIN item_names ON board_id = :board AND item_names.name = sent.name AND item_id = sent.item) = :n_names
-), stored AS (
-    INSERT INTO votes (board_id, kind, client_id, digest, context_id, left_id, right_id, outcome, voter, voter_type,
-                       propensity, created_at)
-    SELECT :board, 'pair', client_id, digest, known.id, left_id, right_id, outcome, voter, voter_type, propensity,
-           created_at
-    FROM standing CROSS JOIN unnest({", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in COLUMNS.items())})
-         AS sent ({", ".join(COLUMNS)})
-    LEFT JOIN LATERAL (
-        SELECT id, offered, contexts.features FROM contexts WHERE board_id = :board AND external_id = context LIMIT 1
-    ) AS known ON TRUE
-    WHERE context IS NULL OR offered AND (sent.features IS NULL OR sent.features = known.features)
-    ORDER BY known.id NULLS FIRST, left_id, right_id, voter COLLATE "C" NULLS FIRST, client_id
-    ON CONFLICT DO NOTHING
-    RETURNING received_at
+STORE = text("""
+SELECT store_pairs(
+    :boards, :updates, :keys, :resolution, :name_boards, :names, :name_items,
+    :board_ids, :client_id, :digest, :context, :features, :left_id, :right_id, :outcome, :voter, :voter_type,
+    :propensity, :created_at
 )
-SELECT count(*), max(received_at) FROM stored
 """)
+REFUSED = "OR001"
+"""The state that the function ends with where not every vote can be stored."""
 
 
 class Footing(NamedTuple):
@@ -92,43 +43,50 @@ class Footing(NamedTuple):
     names: Mapping[str, int]
 
 
+Groups = Sequence[tuple[Footing, Sequence[Row]]]
+"""The votes of each board, and what they were prepared by."""
+
+
 class BallotRepository:
     """Votes on pairs that are nothing special: no assignment, no named offer, no limit of their voters."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def store(self, groups: Sequence[tuple[Footing, Sequence[Row]]], *, now: datetime) -> list[datetime] | None:
+    def store(self, groups: Groups, *, now: datetime) -> datetime | None:
         """Store the votes of each board, and say when they were received, in one round trip.
 
-        None where not every vote could be stored: then the transaction has to be rolled back.
+        None where not every vote could be stored: then none was, and a transaction of more has to be rolled back.
 
         Parameters
         ----------
         groups : in the order of the boards' numbers.
         now : the time of votes that bring none.
         """
-        asked: list[Statement] = [(BY_INDEX, {})]
-        asked += [(SHARED, {"lock": int(Lock.VOTES), "board": footing.board.id}) for footing, _ in groups]
-        for footing, rows in groups:
-            values = _values(footing, rows, now)
-            asked += [(MAKE, values), (STORE, values)]
-        found = together(self._session, asked)[-2 * len(groups) + 1 :: 2]
-        received = [moment for ((count, moment),), (_, rows) in zip(found, groups, strict=True) if count == len(rows)]
-        return received if len(received) == len(groups) else None
+        try:
+            (received,) = plainly(self._session, STORE, _values(groups, now))
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) != REFUSED:
+                raise
+            return None
+        return cast(datetime, received)
 
 
-def _values(footing: Footing, rows: Sequence[Row], now: datetime) -> dict[str, Any]:
-    board, contexts = footing.board, [row.ballot.context for row in rows]
+def _values(groups: Groups, now: datetime) -> dict[str, Any]:
+    """What the function is called with; keys may have come with the votes of several boards."""
+    boards = [footing.board for footing, _ in groups]
+    rows = list(chain.from_iterable(rows for _, rows in groups))
+    named = [(board, *name) for (board, _, names), _ in groups for name in names.items()]
+    contexts = [row.ballot.context for row in rows]
     return {
-        "board": board.id,
-        "updated": board.updated_at,
-        "keys": plain(footing.keys),
-        "n_keys": len(footing.keys),
+        "boards": plain([board.id for board in boards]),
+        "updates": moments([board.updated_at for board in boards]),
+        "keys": plain(set(chain.from_iterable(footing.keys for footing, _ in groups))),
         "resolution": USE_RESOLUTION,
-        "names": texts(footing.names),
-        "items": plain(footing.names.values()),
-        "n_names": len(footing.names),
+        "name_boards": plain([board.id for board, _, _ in named]),
+        "names": texts([name for _, name, _ in named]),
+        "name_items": plain([item for _, _, item in named]),
+        "board_ids": plain([footing.board.id for footing, rows in groups for _ in rows]),
         **of_pairs(rows, now=now),
         "context": texts([None if context is None else context.id for context in contexts]),
         "features": texts([document(row.features) for row in rows]),

@@ -140,9 +140,17 @@ class UnitOfWork:
         """
         self.session.rollback()
 
+    def commit_each(self) -> None:
+        """Make each statement a transaction of its own, from the first one on; who runs one says `committed`."""
+        self.session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
+
     def commit(self) -> None:
         """Make the work durable, then run the actions that waited for it."""
         self.session.commit()
+        self.committed()
+
+    def committed(self) -> None:
+        """Run the actions that waited for the work, which is durable."""
         actions, self._after_commit = self._after_commit, []
         for action in actions:
             action()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -20,8 +22,9 @@ def open_work(database: Engine) -> Open:
 
 
 @pytest.fixture
-def write(open_work: Open, redis_url: str) -> Write:
-    return writer(open_work, redis_url, per_minute=1_000_000)
+def write(open_work: Open, redis_url: str) -> Iterator[Write]:
+    with closing(writer(open_work, redis_url, per_minute=1_000_000)) as write:
+        yield write
 
 
 @pytest.fixture

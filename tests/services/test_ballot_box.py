@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -82,9 +83,9 @@ def test_a_vote_refused_by_the_rate_limit_stays_refused_when_its_group_is_tried_
     open_work: Open, redis_url: str, database: Engine, secret: str
 ) -> None:
     board = make_board(open_work)
-    write = writer(open_work, redis_url, per_minute=2)
     group = [cast(board, secret) for _ in range(4)]
-    first, again = codes(write(group)), codes(write(group))
+    with closing(writer(open_work, redis_url, per_minute=2)) as write:
+        first, again = codes(write(group)), codes(write(group))
     assert first.count("rate-limit") >= 1
     assert [code == "rate-limit" for code in again] == [code == "rate-limit" for code in first]
     assert len(stored(database, board)) == first.count("new")
@@ -131,6 +132,7 @@ def test_a_board_that_another_writer_holds_keeps_no_other_board_waiting(
 
     assert codes(asyncio.run(run())) == ["new"] * 4
     assert (len(stored(database, held)), len(stored(database, free))) == (2, 2)
+    write.close()
     engine.dispose()
 
 

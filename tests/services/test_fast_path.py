@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -11,9 +12,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Engine, text
 
-from app.cache.connection import open_redis
-from app.cache.limits import RateLimiter
-from app.cache.tally import Tally
 from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.items import ItemDraft
@@ -21,7 +19,6 @@ from app.domain.keys import KeyDraft
 from app.services import boards, contexts, items, keys
 from app.services.ballot_box.casts import Cast, Fate
 from app.services.ballot_box.fast_path import FastPath
-from app.services.ballot_box.writer import GroupWriter
 from tests.conftest import RecordingQueue
 from tests.services.casting import Open, Write, cast, codes, make_board, writer
 
@@ -42,8 +39,8 @@ class Watched:
         self.groups = 0
         store = FastPath.store
 
-        def counted(path: FastPath, work: Any, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
-            fates = store(path, work, casts)
+        def counted(path: FastPath, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
+            fates = store(path, casts)
             self.groups += fates is not None
             return fates
 
@@ -96,14 +93,14 @@ def test_both_ways_say_and_store_the_same(
     for board in (quick, slow):
         with open_work() as work:
             items.put(work, board, "alpha", ItemDraft(aliases=["first"]))
-    remembering = writer(open_work, redis_url, per_minute=0)
     said, expected = [], []
-    for group in groups(seed):
-        said.append(codes(remembering([cast(quick, secret, **vote) for vote in group])))
+    with closing(writer(open_work, redis_url, per_minute=0)) as remembering:
+        for group in groups(seed):
+            said.append(codes(remembering([cast(quick, secret, **vote) for vote in group])))
     stored = fast.groups
     for group in groups(seed):
-        forgetful = writer(open_work, redis_url, per_minute=0)
-        expected.append(codes(forgetful([cast(slow, secret, **vote) for vote in group])))
+        with closing(writer(open_work, redis_url, per_minute=0)) as forgetful:
+            expected.append(codes(forgetful([cast(slow, secret, **vote) for vote in group])))
     assert said == expected
     assert held(database, quick) == held(database, slow)
     assert stored > 20
@@ -194,15 +191,14 @@ def test_a_context_of_the_pool_is_offered_by_its_first_vote(
 def test_more_than_a_seconds_worth_is_counted_by_the_limiter(
     fast: Watched, open_work: Open, redis_url: str, secret: str
 ) -> None:
-    limiter = RateLimiter(open_redis(redis_url), per_minute=120)
-    write = GroupWriter(open_work, limiter, Tally(limiter))
-    board = make_board(open_work)
-    write([cast(board, secret)])
-    for expected in (1, 2, 2):
-        assert codes(write([cast(board, secret)])) == ["new"]
-        assert fast.groups == expected
-    last = codes(write([replace(cast(board, secret)) for _ in range(125)]))
-    assert last.count("rate-limit") >= 5
+    with closing(writer(open_work, redis_url, per_minute=120)) as write:
+        board = make_board(open_work)
+        write([cast(board, secret)])
+        for expected in (1, 2, 2):
+            assert codes(write([cast(board, secret)])) == ["new"]
+            assert fast.groups == expected
+        last = codes(write([replace(cast(board, secret)) for _ in range(125)]))
+        assert last.count("rate-limit") >= 5
 
 
 def test_a_new_context_is_what_any_of_its_first_votes_says(

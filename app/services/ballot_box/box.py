@@ -53,6 +53,7 @@ class BallotBox(OneThread):
         self._most = most
         self._most_bytes = most_bytes
         self._bytes = 0
+        self._written = 0
         self._waiting: deque[Cast] = deque()
 
     def put(self, cast: Cast) -> None:
@@ -71,11 +72,17 @@ class BallotBox(OneThread):
                 self._bytes -= sum(cast.size for cast in group)
 
     def _next(self) -> list[Cast]:
-        """The votes that wait, as soon as there are some; none once the box is closed and empty."""
+        """Votes that wait, as soon as there are some; none once the box is closed and empty.
+
+        While one half of those who vote at a time is written, the other half is answered, and sends its next votes.
+        Without the limit all but the first one would wait for each other, in turn with that one.
+        """
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
-            return [self._waiting.popleft() for _ in range(min(LARGEST, len(self._waiting)))]
+            half = (len(self._waiting) + self._written + 1) // 2
+            self._written = min(LARGEST, half, len(self._waiting))
+            return [self._waiting.popleft() for _ in range(self._written)]
 
     def _see_through(self, group: Sequence[Cast]) -> None:
         """Try until the group is written, or nobody waits for it."""

@@ -6,12 +6,13 @@ What is not as usual goes the long way, by `GroupWriter`, which also fills the m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from app.cache.tally import Tally
-from app.db.ballots import Footing
+from app.db.ballots import Footing, Groups
 from app.db.items import ItemRef
 from app.db.unit_of_work import UnitOfWork
 from app.domain.ballots import Ballot
@@ -59,13 +60,19 @@ class _Group:
 class FastPath:
     """Remembers boards, items and keys; stores votes that need nothing else.
 
+    It keeps its connection: to take one for a group, and to give it back, would take longer than to call the database.
+
     Parameters
     ----------
+    open_work : opens a unit of work.
     tally : counts the requests.
     """
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, open_work: Callable[[], UnitOfWork], tally: Tally) -> None:
+        self._open_work = open_work
         self._tally = tally
+        self._kept = ExitStack()
+        self._work: UnitOfWork | None = None
         self._boards: dict[str, _Known] = {}
         self._callers: dict[str | None, Caller] = {}
 
@@ -98,7 +105,12 @@ class FastPath:
                 known.items[ballot.left] = ItemRef(row.left_id, row.left)
                 known.items[ballot.right] = ItemRef(row.right_id, row.right)
 
-    def store(self, work: UnitOfWork, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
+    def close(self) -> None:
+        """Give the connection back."""
+        self._work = None
+        self._kept.close()
+
+    def store(self, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
         """Store the votes and commit; None where the group has to go the long way, with nothing done.
 
         Requests that were counted here are not counted again.
@@ -109,19 +121,30 @@ class FastPath:
         if groups is None or len(prepared) < len(groups) or not self._counted(casts):
             return None
         now = datetime.now(UTC)
-        footings = [group.footing() for group in groups]
-        received = work.ballots.store(list(zip(footings, prepared, strict=True)), now=now)
+        received = self._stored([(group.footing(), own) for group, own in zip(groups, prepared, strict=True)], now)
         if received is None:
-            work.release()
             return None
-        for group in groups:
-            work.announce_votes(group.known.board.id)
-        work.commit()
         return {
-            cast: Stored(group.known.board, votes.view_of(row, now=now, received_at=moment), True)
-            for group, own, moment in zip(groups, prepared, received, strict=True)
+            cast: Stored(group.known.board, votes.view_of(row, now=now, received_at=received), True)
+            for group, own in zip(groups, prepared, strict=True)
             for cast, row in zip(group.casts, own, strict=True)
         }
+
+    def _stored(self, groups: Groups, now: datetime) -> datetime | None:
+        """When they were received; None where one of them could not be stored, and so none was."""
+        try:
+            if self._work is None:
+                self._work = self._kept.enter_context(self._open_work())
+                self._work.commit_each()
+            received = self._work.ballots.store(groups, now=now)
+        except BaseException:
+            self.close()
+            raise
+        if received is not None:
+            for footing, _ in groups:
+                self._work.announce_votes(footing.board.id)
+            self._work.committed()
+        return received
 
     def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
         """The votes of each board in the order of the boards' numbers; None where one is not plain."""

@@ -36,15 +36,19 @@ class GroupWriter:
     def __init__(self, open_work: Callable[[], UnitOfWork], limiter: RateLimiter, tally: Tally) -> None:
         self._open_work = open_work
         self._limiter = limiter
-        self._fast = FastPath(tally)
+        self._fast = FastPath(open_work, tally)
 
     def __call__(self, casts: Sequence[Cast]) -> list[Fate]:
         """Store the votes that may be stored, commit, and say what became of each, in order."""
-        with self._open_work() as work:
-            fates = self._fast.store(work, casts)
-            if fates is None:
+        fates = self._fast.store(casts)
+        if fates is None:
+            with self._open_work() as work:
                 fates = self._store(work, casts)
         return [fates[cast] for cast in casts]
+
+    def close(self) -> None:
+        """Give the connection of the fast path back; nothing may be written any more."""
+        self._fast.close()
 
     def _store(self, work: UnitOfWork, casts: Sequence[Cast]) -> dict[Cast, Fate]:
         """The long way: everything is looked up."""
