@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -14,16 +14,16 @@ from sqlalchemy.orm import Session
 from app.db.arrays import document, moments, plain, texts
 from app.db.columns import of_pairs
 from app.db.keys import USE_RESOLUTION
-from app.db.together import plainly
+from app.db.together import at_once
 from app.domain.boards import Board
 from app.domain.votes import Row
 
 STORE = text("""
-SELECT store_pairs(
+SELECT extract(epoch FROM store_pairs(
     :boards, :updates, :keys, :resolution, :name_boards, :names, :name_items,
     :board_ids, :client_id, :digest, :context, :features, :left_id, :right_id, :outcome, :voter, :voter_type,
     :propensity, :created_at
-)
+))
 """)
 REFUSED = "OR001"
 """The state that the function ends with where not every vote can be stored."""
@@ -64,15 +64,15 @@ class BallotRepository:
         now : the time of votes that bring none.
         """
         try:
-            (received,) = plainly(self._session, STORE, _values(groups, now))
+            received = at_once(self._session, STORE, _values(groups, now))
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) != REFUSED:
                 raise
             return None
-        return cast(datetime, received)
+        return datetime.fromtimestamp(float(received), UTC)
 
 
-def _values(groups: Groups, now: datetime) -> dict[str, Any]:
+def _values(groups: Groups, now: datetime) -> dict[str, str]:
     """What the function is called with; keys may have come with the votes of several boards."""
     boards = [footing.board for footing, _ in groups]
     rows = list(chain.from_iterable(rows for _, rows in groups))
@@ -82,7 +82,7 @@ def _values(groups: Groups, now: datetime) -> dict[str, Any]:
         "boards": plain([board.id for board in boards]),
         "updates": moments([board.updated_at for board in boards]),
         "keys": plain(set(chain.from_iterable(footing.keys for footing, _ in groups))),
-        "resolution": USE_RESOLUTION,
+        "resolution": f"{USE_RESOLUTION.total_seconds()} seconds",
         "name_boards": plain([board.id for board, _, _ in named]),
         "names": texts([name for _, name, _ in named]),
         "name_items": plain([item for _, _, item in named]),
