@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from statistics import median
+from time import sleep
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -134,6 +136,31 @@ def test_a_board_that_another_writer_holds_keeps_no_other_board_waiting(
     assert (len(stored(database, held)), len(stored(database, free))) == (2, 2)
     write.close()
     engine.dispose()
+
+
+def test_half_of_those_who_vote_are_written_while_the_others_are_answered() -> None:
+    sizes: list[int] = []
+
+    def slow(group: Sequence[Cast]) -> list[Fate]:
+        sizes.append(len(group))
+        sleep(0.02)
+        return [Unavailable("fine", "") for _ in group]
+
+    async def client(box: BallotBox) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(20):
+            vote = cast("a", None)
+            vote.loop, vote.answer = loop, loop.create_future()
+            box.put(vote)
+            await vote.answer
+
+    async def run() -> None:
+        box = BallotBox(slow, most=100, most_bytes=PLENTY)
+        await asyncio.gather(*(client(box) for _ in range(64)))
+        await asyncio.to_thread(box.close)
+
+    asyncio.run(run())
+    assert 24 <= median(sizes[5:-5]) <= 40, sizes
 
 
 def test_a_vote_that_breaks_the_writer_breaks_it_alone() -> None:

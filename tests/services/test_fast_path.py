@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
 
 from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
@@ -28,6 +29,10 @@ SELECT external_id, one.name, other.name, outcome, voter, voter_type, propensity
 FROM votes LEFT JOIN contexts ON contexts.id = context_id
 JOIN items AS one ON one.id = left_id JOIN items AS other ON other.id = right_id
 WHERE votes.board_id = :board
+""")
+KILL_KEPT = text("""
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND query LIKE '%store_pairs%' AND pid <> pg_backend_pid()
 """)
 CONTEXTS = text("SELECT external_id, features::text, offered FROM contexts WHERE board_id = :board")
 
@@ -213,3 +218,29 @@ def test_a_new_context_is_what_any_of_its_first_votes_says(
     assert codes(write([cast(board, secret, context=each) for each in two])) == ["new", "context-differs"]
     assert fast.groups == 1
     assert held(database, board)[1] == ["""('c', '{"length": 2.0}', True)""", """('d', '{"length": 1.0}', True)"""]
+
+
+def test_a_connection_that_is_gone_is_replaced(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work)
+    write([cast(board, secret)])
+    assert codes(write([cast(board, secret)])) == ["new"]
+    with database.connect() as connection:
+        assert connection.execute(KILL_KEPT).scalars().all() == [True]
+    lost = cast(board, secret)
+    with pytest.raises(OperationalError):
+        write([lost])
+    assert codes(write([lost])) == ["new"], "the box tries again"
+    assert fast.groups == 2
+    assert len(held(database, board)[0]) == 3
+
+
+def test_what_is_refused_undoes_nothing_else(fast: Watched, write: Write, open_work: Open, secret: str) -> None:
+    board = make_board(open_work)
+    write([cast(board, secret)])
+    twice = [cast(board, secret, context={"id": "c"}, voter="v") for _ in range(2)]
+    assert codes(write(twice)) == ["new", "second-vote"]
+    assert fast.groups == 0
+    assert codes(write([cast(board, secret)])) == ["new"]
+    assert fast.groups == 1
