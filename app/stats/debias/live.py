@@ -4,6 +4,13 @@ Frozen are the fold models, the frequencies and rates behind propensities, and t
 the sums behind the refitted estimate: with logged propensities they are martingale differences around theta + R(mu^),
 where R is 0 for Borda and of second order in the error of mu^ for other scores (DMLRank, arXiv 2601.21816, Section 4);
 it does not shrink as live rows pile up, so that a refit has to come before they are many.
+
+Where pairs are drawn and answered later, or never, there are two averages. Values F(mu^) are averaged over all N rows.
+Let ρ_i be the chance that what was drawn for row i has been heard by now, whatever it hangs on besides the pair. Then
+corrections have the expectation ρ_i Q_i with Q_i = Σ J (mu - mu^), and Σ corrections / Σ ρ_i is an average of Q, over
+rows that are heard independently of what is in them. So psi_i = F_i + λ correction_i, with λ = N / Σ ρ_i one number
+that counts tell. Rows change as they are drawn and as they are answered, never with their age, and λ is never larger
+than the rows that there are over those of the refit.
 """
 
 from __future__ import annotations
@@ -14,9 +21,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from app.stats.debias.clusters import Clustering
 from app.stats.debias.influence import InfluenceRows, influence_of
 from app.stats.debias.moments import Moments
-from app.stats.debias.one_step import CrossFit, Target, ranked_items
+from app.stats.debias.one_step import CrossFit, Target, one_step, ranked_items
 from app.stats.debias.propensity import KeptRates, Unit, corrected_for_exclusions, used_propensities
 from app.stats.types import Bools, Estimate, Floats, Sample
 
@@ -69,6 +77,74 @@ class Nuisances:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Values and corrections of rows on their own, for corrections that count λ times.
+
+    Parameters
+    ----------
+    value : n, Σ F and Σ F Fᵀ.
+    correction : (d, d) Σ (psi - F)(psi - F)ᵀ.
+    """
+
+    value: Moments
+    correction: Floats
+
+    @classmethod
+    def behind(cls, whole: Estimate, half: Estimate, values: Estimate) -> Apart:
+        """Of the rows behind three estimates that count corrections once, half, and not at all.
+
+        What covariances say of rows, clustered or not, is quadratic in that number, so that three tell all.
+        """
+        n, mean = whole.n_rows, whole.value - values.value
+        scatter = 2.0 * whole.covariance + 2.0 * values.covariance - 4.0 * half.covariance
+        return cls(Moments.behind(values), n**2 * scatter + n * np.outer(mean, mean))
+
+    def __add__(self, other: Apart) -> Apart:
+        return Apart(self.value + other.value, self.correction + other.correction)
+
+    def __sub__(self, other: Apart) -> Apart:
+        return Apart(self.value - other.value, self.correction - other.correction)
+
+    def stretched(self, psi: Moments, stretch: float) -> Moments:
+        """The moments of F + λ (psi - F), from those of psi: λ psi + (1 - λ) F, squared."""
+        total = stretch * psi.total + (1.0 - stretch) * self.value.total
+        square = stretch * psi.square + (1.0 - stretch) * self.value.square
+        return Moments(psi.n, total, square - stretch * (1.0 - stretch) * self.correction)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What became of pairs that were drawn, in shares of their rows.
+
+    Parameters
+    ----------
+    offers : drawn since the refit.
+    pairs : drawn for these.
+    answers : of those pairs, an answer divided by its pair's factor, see `ResponseRates`.
+    late : offers of the refit that answers since then stand for.
+    """
+
+    offers: float = 0.0
+    pairs: float = 0.0
+    answers: float = 0.0
+    late: float = 0.0
+
+    def __add__(self, other: Heard) -> Heard:
+        return Heard(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+    def __sub__(self, other: Heard) -> Heard:
+        return Heard(*(getattr(self, name) - getattr(other, name) for name in self.__slots__))
+
+    def stretch(self, n_rows: int) -> float:
+        """λ of `n_rows` rows, the refit's among them: those over the rows that corrections stand for.
+
+        Offers are heard as often as their pairs are. What answers of the refit's own draws came to it has in psi.
+        """
+        silent = self.offers * (1.0 - self.answers / self.pairs) if self.pairs > 0 else 0.0
+        return n_rows / (n_rows - silent + self.late)
+
+
+@dataclass(frozen=True, slots=True)
 class LiveSums:
     """Sums over live rows, less what these rows had been before: they add and subtract, exactly and in any order.
 
@@ -76,41 +152,55 @@ class LiveSums:
     ----------
     psi : n, Σ psi and Σ psi psiᵀ.
     value : (d,) Σ F.
+    apart : where pairs are drawn, of the refitted rows and the live ones together; None elsewhere.
     """
 
     psi: Moments
     value: Floats
+    apart: Apart | None = None
 
     @classmethod
-    def none(cls, size: int) -> LiveSums:
-        """No row, of `size` scores."""
-        return cls(Moments(0, np.zeros(size), np.zeros((size, size))), np.zeros(size))
+    def none(cls, size: int, apart: Apart | None = None) -> LiveSums:
+        """No live row, of `size` scores."""
+        return cls(_nothing(size), np.zeros(size), apart)
 
     @classmethod
-    def of(cls, rows: Iterable[InfluenceRows], size: int) -> LiveSums:
+    def of(cls, rows: Iterable[InfluenceRows], size: int, *, apart: bool = False) -> LiveSums:
         """Of some rows."""
-        total = cls.none(size)
+        total = cls.none(size, Apart(_nothing(size), np.zeros((size, size))) if apart else None)
         for each in rows:
-            total += cls(Moments.of(each.psi), each.value.sum(axis=0))
+            value = Moments.of(each.value)
+            parts = Apart(value, each.correction.T @ each.correction) if apart else None
+            total += cls(Moments.of(each.psi), value.total, parts)
         return total
 
     def __add__(self, other: LiveSums) -> LiveSums:
-        return LiveSums(self.psi + other.psi, self.value + other.value)
+        apart = None if self.apart is None or other.apart is None else self.apart + other.apart
+        return LiveSums(self.psi + other.psi, self.value + other.value, apart)
 
     def __sub__(self, other: LiveSums) -> LiveSums:
-        return LiveSums(self.psi - other.psi, self.value - other.value)
+        apart = None if self.apart is None or other.apart is None else self.apart - other.apart
+        return LiveSums(self.psi - other.psi, self.value - other.value, apart)
 
-    def estimate(self, refitted: Estimate) -> Estimate:
+    def estimate(self, refitted: Estimate, heard: Heard | None = None) -> Estimate:
         """The refitted estimate with these rows.
 
         Where the refit clustered its rows its own part stays clustered, and each live row is a cluster of its own.
+
+        Parameters
+        ----------
+        refitted : the estimate.
+        heard : of the draws, where there are any.
 
         Raises
         ------
         NotIdentified
             Without a row.
         """
-        return (Moments.behind(refitted) + self.psi).estimate()
+        psi = Moments.behind(refitted) + self.psi
+        if self.apart is not None and heard is not None:
+            psi = self.apart.stretched(psi, heard.stretch(psi.n))
+        return psi.estimate()
 
     def plug_in(self, refitted: Floats, n_rows: int) -> Floats:
         """(d,) the plug-in of `n_rows` refitted rows with these rows."""
@@ -118,7 +208,13 @@ class LiveSums:
         return plug_in
 
 
-def live_sums(sample: Sample, mu: CrossFit, targets: Mapping[Key, Target]) -> dict[Key, LiveSums]:
+def _nothing(size: int) -> Moments:
+    return Moments(0, np.zeros(size), np.zeros((size, size)))
+
+
+def live_sums(
+    sample: Sample, mu: CrossFit, targets: Mapping[Key, Target], *, apart: bool = False
+) -> dict[Key, LiveSums]:
     """Sums of several targets over all rows of a sample, in one pass over mu.
 
     Parameters
@@ -126,6 +222,36 @@ def live_sums(sample: Sample, mu: CrossFit, targets: Mapping[Key, Target]) -> di
     sample : live rows.
     mu : the refit's fold models.
     targets : on the refit's graphs.
+    apart : whether values and corrections are wanted on their own too.
     """
     influence = influence_of(sample, mu, targets)
-    return {key: LiveSums.of(each.by_row(), ranked_items(targets[key].graph).size) for key, each in influence.items()}
+    return {
+        key: LiveSums.of(each.by_row(), ranked_items(targets[key].graph).size, apart=apart)
+        for key, each in influence.items()
+    }
+
+
+def parts_behind(
+    sample: Sample,
+    mu: CrossFit,
+    targets: Mapping[Key, Target],
+    estimates: Mapping[Key, Estimate],
+    clustering: Clustering,
+) -> dict[Key, Apart]:
+    """Values and corrections of refitted rows on their own, clustered as their estimates are.
+
+    Parameters
+    ----------
+    sample, mu, targets, clustering : of the refit.
+    estimates : by target, what `one_step` says of them.
+    """
+    half, values = (
+        one_step(
+            replace(sample, votes=replace(sample.votes, weight=share * sample.votes.weight)),
+            mu,
+            targets,
+            clustering=clustering,
+        )
+        for share in (0.5, 0.0)
+    )
+    return {key: Apart.behind(estimates[key], half[key].estimate, values[key].estimate) for key in targets}
