@@ -258,6 +258,12 @@ class GatherRepository:
         """The assignments of offers up to a number."""
         return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, last)
 
+    def draws_of_offers(self, board_id: int, offers: Ints) -> Columns:
+        """The assignments of these offers."""
+        asked: LiteralString = "AND offer_id = ANY(%s)"
+        packed = Packed("assignments", DRAW_COLUMNS, "offer_id", condition=asked, asked=(offers.tolist(),))
+        return self._columns(packed, board_id, NO_END)
+
     def judges(self, board_id: int, *, until: datetime) -> dict[int, str]:
         """Names of the board's judges by a time, by their hash, sorted by name."""
         return {row[1]: row[0] for row in self._session.execute(text(JUDGES), {"board": board_id, "until": until})}

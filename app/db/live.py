@@ -56,7 +56,9 @@ SELECT EXISTS (
     WHERE board_id = :board AND reason <> 'superseded' AND (id > :rules OR lifted_at > :since)
 )
 """)
-REVISED = text("SELECT id FROM votes WHERE id = ANY(:ids) AND (revision > 0 OR assignment_id IS NOT NULL)")
+REVISED = text("""
+SELECT id FROM votes WHERE id = ANY(:ids) AND (revision > 0 OR (:draws AND assignment_id IS NOT NULL))
+""")
 
 
 class LiveRepository:
@@ -134,9 +136,9 @@ class LiveRepository:
         values = {"board": board_id, "after": after, "skip": size - 1}
         return self._session.execute(query, values).scalar_one_or_none()
 
-    def revised(self, votes: Iterable[int]) -> set[int]:
-        """Those of the votes that replace another one, or answer a draw."""
-        return set(self._session.scalars(REVISED, {"ids": list(votes)}))
+    def revised(self, votes: Iterable[int], *, draws: bool) -> set[int]:
+        """Those of the votes that replace another one, and with `draws` those that answer a draw."""
+        return set(self._session.scalars(REVISED, {"ids": list(votes), "draws": draws}))
 
     def rules_changed(self, board_id: int, *, rules: int, since: object) -> bool:
         """Whether rules about votes came or went: other ones than up to this number, as they stood then."""

@@ -14,8 +14,9 @@ from app.db.marks import Marks
 from app.db.models import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
+from app.services.live.touched import Touched
 from app.services.refit.frozen import FrozenBoard
-from app.services.refit.gathering import context_table, offer_table, roster_of, vote_table
+from app.services.refit.gathering import context_table, draw_table, offer_table, roster_of, vote_table
 from app.services.refit.inputs import Inputs, OfferTable, Roster
 from app.stats.types import Bools, Ints
 
@@ -26,28 +27,6 @@ def basis_of(snapshot: Snapshot) -> Marks:
     """Up to where a refit read."""
     marks = snapshot.summary["marks"]
     return Marks(snapshot.watermark, marks["offers"], marks["rules"], datetime.fromisoformat(marks["moment"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """The rows that new votes and offers touch.
-
-    Parameters
-    ----------
-    before, now : inputs of these rows alone; `before` is None where all are new.
-    refitted : contexts whose rows the refit had; none on battle boards.
-    known : contexts that an earlier row is of.
-    newcomers : (items,) of the roster, those that can be drawn and were unknown to the refit.
-    seen, excluded : new votes read, and how many of them rules take out.
-    """
-
-    before: Inputs | None
-    now: Inputs
-    refitted: Ints
-    known: Ints
-    newcomers: Bools
-    seen: int
-    excluded: int
 
 
 @dataclass(frozen=True)
@@ -84,7 +63,10 @@ class Reader:
         inputs, newcomers = self._inputs(_take(fresh, ~self._unfit(fresh)), excluded)
         contexts = inputs.contexts.ids[1:]
         known = np.unique(self.work.gather.votes_of_contexts(self.board.id, contexts, before.votes)["context"])
-        return Touched(None, inputs, _nothing(), known, newcomers, int(fresh["ids"].size), len(excluded))
+        counts = int(fresh["ids"].size), len(excluded)
+        # Only draws have a number of an offer here.
+        unknown = bool((fresh["offer"] > 0).any())
+        return Touched(None, inputs, _nothing(), known, newcomers, *counts, self.basis.votes, _nothing(), unknown)
 
     def _contexts(self, fresh: Columns, before: Marks, now: Marks, *, ranked: Ints) -> Touched:
         """A vote changes the row of its context, and so does an offer without one; not of one that waits."""
@@ -99,12 +81,15 @@ class Reader:
         unfit = _first(columns, wrong, touched)
         columns = _take(columns, ~wrong | (columns["context"] > 0))
         whole, newcomers = self._inputs(columns, excluded, contexts=touched)
-        refitted = self._refitted(columns, touched)
-        old, new = (self._at(whole, marks, unfit, refitted=refitted) for marks in (before, now))
+        settled = self._settled(whole)
+        refitted = self._refitted(columns, whole.offers, settled, touched)
+        old, new = (self._at(whole, marks, unfit, settled=settled, refitted=refitted) for marks in (before, now))
         late = int(np.isin(fresh["ids"], list(excluded)).sum())
-        return Touched(old, new, refitted, refitted, newcomers, int(fresh["ids"].size), late)
+        counts, rows = (int(fresh["ids"].size), late), whole.offers.ids[settled]
+        unknown = self.frozen.answers is None and bool(whole.offers.drawn.any())
+        return Touched(old, new, refitted, refitted, newcomers, *counts, self.basis.votes, rows, unknown)
 
-    def _at(self, whole: Inputs, marks: Marks, unfit: Ints, *, refitted: Ints) -> Inputs:
+    def _at(self, whole: Inputs, marks: Marks, unfit: Ints, *, settled: Bools, refitted: Ints) -> Inputs:
         """The rows at a mark; votes from the first unfit one of their context on wait for the refit.
 
         A context without a row at the refit waits whole where its first vote does: it is no context without a vote.
@@ -117,20 +102,47 @@ class Reader:
         offered = self.work.gather.offered_by(contexts.ids[1:], marks.moment)
         waiting = (unfit <= marks.votes) & ~np.isin(contexts.ids, refitted)
         there = np.isin(contexts.ids, votes.context) | (np.isin(contexts.ids, offered) & ~waiting)
+        made, hidden = self._made(whole.offers, marks, settled)
+        others = np.concatenate([whole.offers.context[made], votes.context])
+        there &= ~np.isin(contexts.ids, np.setdiff1d(whole.offers.context[hidden], others))
         there[0] = True
         kept = contexts.take(there)
-        offers = whole.offers.take((whole.offers.ids <= marks.offers) & np.isin(whole.offers.context, kept.ids))
-        offers = offers.take((offers.ids <= self.basis.offers) | ~np.isin(offers.ids, late))
-        return replace(whole, votes=votes, contexts=kept, offers=offers)
+        made &= np.isin(whole.offers.context, kept.ids) & (settled | ~np.isin(whole.offers.ids, late))
+        return replace(whole, votes=votes, contexts=kept, offers=whole.offers.take(made))
 
-    def _refitted(self, columns: Columns, touched: Ints) -> Ints:
+    def _made(self, offers: OfferTable, marks: Marks, settled: Bools) -> tuple[Bools, Bools]:
+        """(o,) offers that are there at a mark, and those that are known but no rows yet.
+
+        That is draws that were too young at the refit, until they are read; and all, where it knew of none.
+        """
+        there = settled | (offers.ids <= marks.offers)
+        hidden = ~there & (offers.ids <= self.basis.offers)
+        if self.frozen.answers is None:
+            hidden |= there & ~settled & offers.drawn
+        return there & ~hidden, hidden
+
+    def _settled(self, whole: Inputs) -> Bools:
+        """(o,) offers that the refit had among its rows."""
+        offers, answers = whole.offers, self.frozen.answers
+        settled = offers.ids <= self.basis.offers
+        if answers is not None:
+            known = whole.votes.take(whole.votes.ids <= self.basis.votes)
+            settled &= ~answers.too_young(offers, known)
+        return settled
+
+    def _refitted(self, columns: Columns, offers: OfferTable, settled: Bools, touched: Ints) -> Ints:
+        """Contexts with a row of the refit."""
         voted = columns["context"][columns["ids"] <= self.basis.votes]
-        return np.union1d(voted[voted > 0], self.work.gather.offered_by(touched, self.basis.moment))
+        young = offers.context[~settled & (offers.ids <= self.basis.offers)]
+        offered = self.work.gather.offered_by(touched, self.basis.moment)
+        offered = offered[~np.isin(offered, np.setdiff1d(young, offers.context[settled]))]
+        return np.union1d(voted[voted > 0], offered)
 
     def _unfit(self, columns: Columns) -> Bools:
-        """(m,) votes since the refit that take another one's place, answer a draw or lack what the others have."""
+        """(m,) votes since the refit that take another one's place, lack what others have, or answer unknown draws."""
         since = columns["ids"] > self.basis.votes
-        unfit = np.isin(columns["ids"], list(self.work.live.revised(columns["ids"][since].tolist())))
+        draws = self.frozen.answers is None
+        unfit = np.isin(columns["ids"], list(self.work.live.revised(columns["ids"][since].tolist(), draws=draws)))
         if self.frozen.kind == "logged":
             unfit |= ~np.isfinite(columns["propensity"])
         return unfit & since
@@ -150,11 +162,12 @@ class Reader:
         votes, reasons = vote_table(columns, known, roster)
         asked = np.unique(votes.context) if contexts is None else contexts
         table = context_table(gather.contexts(board_id, asked, offered=None), self.board.config)
-        offers = _no_offers() if contexts is None else offer_table(self._offers(contexts))
-        return Inputs(votes, reasons, table, offers, roster), newcomers
-
-    def _offers(self, contexts: Ints) -> Columns:
-        return self.work.gather.offers_of_contexts(self.board.id, contexts, int(NEVER))
+        if contexts is None:
+            return Inputs(votes, reasons, table, _no_offers(), roster), newcomers
+        offers = offer_table(gather.offers_of_contexts(board_id, contexts, int(NEVER)))
+        drawn = offers.ids[offers.drawn] if self.frozen.answers is not None else _nothing()
+        draws = draw_table(gather.draws_of_offers(board_id, drawn), roster) if drawn.size else None
+        return Inputs(votes, reasons, table, offers, roster, draws=draws), newcomers
 
     def _roster(self) -> tuple[Roster, Bools]:
         roster = roster_of(self.work.gather, self.board.id)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.services.live.reading import Touched
+from app.services.live.drawn import Drawn
+from app.services.live.touched import Touched
 from app.services.refit.frame import among_active, row_voters
 from app.services.refit.frozen import FrozenBoard
 from app.services.refit.inputs import Inputs
 from app.services.refit.population import Population, populate
 from app.stats.debias.folds import Hashes, mix
 from app.stats.debias.segments import segment
-from app.stats.types import Bools, Ints, Sample, Votes
+from app.stats.types import Bools, Floats, Ints, Sample, Votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,10 @@ class LiveRows:
 
     Parameters
     ----------
-    sample : with propensities as they were logged.
+    sample : with propensities as they were logged, of draws times the chance of an answer.
     refitted : (n,) rows that the refit had.
     fresh : (n,) rows that are the first of their context.
+    drawn : (n, 4) what became of their draws, see `Drawn.counts`.
     counted : votes on them, those on items unknown to the refit included.
     newcomers : votes of items that the refit did not know.
     """
@@ -32,6 +34,7 @@ class LiveRows:
     sample: Sample
     refitted: Bools
     fresh: Bools
+    drawn: Floats
     counted: int
     newcomers: dict[str, int]
 
@@ -39,7 +42,7 @@ class LiveRows:
         """The rows of a mask (n,), with the counts of all."""
         votes = self.sample.votes
         part = segment(self.sample, rows, propensity=votes.propensity)
-        return replace(self, sample=part, refitted=self.refitted[rows], fresh=self.fresh[rows])
+        return replace(self, sample=part, refitted=self.refitted[rows], fresh=self.fresh[rows], drawn=self.drawn[rows])
 
 
 def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows:
@@ -49,8 +52,9 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
     """
     population = populate(inputs, frozen.unit)
     rows, active = population.rows, inputs.roster.active
+    drawn = None if frozen.answers is None else Drawn(inputs, population, frozen.answers, touched)
     refitted = np.isin(rows.context_id, touched.refitted) & (rows.context_id > 0)
-    votes, _ = among_active(_votes(population, frozen), active)
+    votes, _ = among_active(_votes(population, frozen, drawn), active)
     sample = Sample(
         n_items=len(frozen.items),
         rule=frozen.rule,
@@ -63,7 +67,8 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
     shown = kept[population.row]
     new = _newcomers(population, touched, inputs.roster.names, shown=shown)
     fresh = _first(rows.context) & ~np.isin(rows.context_id, touched.known[touched.known > 0])
-    return LiveRows(sample, refitted, fresh, int(shown.sum()), new).take(kept)
+    counts = np.zeros((len(rows), 4)) if drawn is None else drawn.counts()
+    return LiveRows(sample, refitted, fresh, counts, int(shown.sum()), new).take(kept)
 
 
 def _units(population: Population, frozen: FrozenBoard) -> Hashes:
@@ -86,9 +91,11 @@ def _units(population: Population, frozen: FrozenBoard) -> Hashes:
             return alone
 
 
-def _votes(population: Population, frozen: FrozenBoard) -> Votes:
+def _votes(population: Population, frozen: FrozenBoard, drawn: Drawn | None) -> Votes:
     votes = population.votes
     pi = votes.propensity if frozen.kind == "logged" else np.ones(len(votes))
+    if drawn is not None:
+        pi = pi * drawn.rates()
     return Votes(population.row, votes.left, votes.right, votes.outcome, population.weight, population.voter, pi)
 
 

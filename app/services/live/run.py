@@ -18,10 +18,12 @@ from app.db.marks import Marks
 from app.db.models import LiveState, Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
-from app.services.live.reading import Reader, Touched, basis_of
+from app.services.live.reading import Reader, basis_of
 from app.services.live.rows import LiveRows, live_rows
 from app.services.live.scoring import Refitted, scored
 from app.services.live.sums import SegmentSums
+from app.services.live.touched import Touched
+from app.services.refit.frozen import DRAWS, FrozenBoard
 from app.services.refit.inputs import Inputs
 from app.services.refit.snapshot import spec_hash
 
@@ -35,8 +37,9 @@ KEPT = 8
 """Refits kept open."""
 
 RULES, ITEMS, SHARE, WAITING = "exclusions", "active_set", "many_rows", "votes_wait"
-"""What only the next refit can take in: other rules about votes; other items; more rows than
-the models are good for; votes that replace others, lack a propensity or are dated before an item could be drawn."""
+"""What only the next refit can take in, besides the first draws of a board: other rules about votes; other items; more
+rows than the models are good for; votes that replace others, lack a propensity or are dated before an item could be
+drawn."""
 
 OpenWork = Callable[[], UnitOfWork]
 OpenLease = Callable[[int], AbstractContextManager[Lease | None]]
@@ -108,7 +111,7 @@ class Updater:
             state = work.live.find(snapshot.id)
             assert state is not None
             told = {"snapshot": snapshot.id, "version": state.version, "votes_through": state.votes_through}
-            due = SHARE in state.document["reasons"] or state.document["share"] >= REFIT_FROM
+            due = {SHARE, DRAWS} & {*state.document["reasons"]} or state.document["share"] >= REFIT_FROM
             if due and work.jobs.idle(board_id):
                 work.jobs.request(board_id)
                 work.after_commit(lambda: self.wake(board_id))
@@ -119,14 +122,13 @@ class Updater:
 
     def _step(self, work: UnitOfWork, board: Board, snapshot: Snapshot, marks: Marks) -> bool:
         """Bring the state of a snapshot as far as one step goes; whether the marks lie beyond."""
-        basis = basis_of(snapshot)
-        state = work.live.held(_start(board, snapshot, basis))
+        basis, refitted = basis_of(snapshot), self._opened(work, board, snapshot)
+        state = work.live.held(_start(board, snapshot, basis, refitted.board))
         said = _said(state)
         before = Marks(state.votes, state.offers, basis.rules, state.moment)
         # A snapshot that caught up while these marks were taken may be beyond them.
         marks = marks.beyond(before)
         now = work.live.reach(board.id, before, marks, size=AT_ONCE, offers=board.config.unit == "context")
-        refitted = self._opened(work, board, snapshot)
         touched = Reader(work, board, refitted.board, basis).touched(before, now)
         new = _Scored.of(touched.now, touched, refitted)
         old = None if touched.before is None else _Scored.of(touched.before, touched, refitted)
@@ -138,7 +140,10 @@ class Updater:
         state.counted += new.rows.counted - (0 if old is None else old.rows.counted)
         state.rows += change[""].rows if "" in change else 0
         newcomers = _merged(state.document["newcomers"], new, old)
-        _note(state, snapshot, self._reasons(work, board, snapshot, basis), counted=newcomers)
+        reasons = self._reasons(work, board, snapshot, basis)
+        if touched.unknown or DRAWS in state.document["reasons"]:
+            reasons.append(DRAWS)
+        _note(state, snapshot, reasons, counted=newcomers)
         # A step that found nothing, as after a message too many, is no news.
         state.version += state.version == 0 or _said(state) != said
         work.session.flush()
@@ -191,13 +196,15 @@ class _Scored:
         return scored(refitted, work, snapshot, rows=self.rows, documents=self.inputs.contexts.features)
 
 
-def _start(board: Board, snapshot: Snapshot, basis: Marks) -> LiveState:
+def _start(board: Board, snapshot: Snapshot, basis: Marks, frozen: FrozenBoard) -> LiveState:
+    """Before the first draw that the refit made no row of."""
+    offers = basis.offers if frozen.answers is None else min(basis.offers, frozen.answers.young - 1)
     return LiveState(
         snapshot_id=snapshot.id,
         board_id=board.id,
         version=0,
         votes=basis.votes,
-        offers=basis.offers,
+        offers=offers,
         moment=basis.moment,
         votes_through=snapshot.votes_through,
         seen=0,

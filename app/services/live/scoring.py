@@ -21,7 +21,7 @@ from app.services.refit.scoring import estimands_of
 from app.services.refit.segments import joined
 from app.services.refit.snapshot import FEATURISER, MODEL
 from app.services.refit.tables import Counts
-from app.stats.debias.live import live_sums
+from app.stats.debias.live import Heard, live_sums
 from app.stats.debias.one_step import Target
 from app.stats.gars import Estimand
 from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample
@@ -108,7 +108,16 @@ def scored(
 def _of_segment(refitted: Refitted, frozen: FrozenSegment, rows: LiveRows, mu: _Tabulated) -> SegmentSums:
     sample = frozen.nuisances.view(rows.sample, refitted=rows.refitted)
     targets = {key: Target(refitted.estimands[key[0]], frozen.graph(key[1])) for key in frozen.scores}
-    return SegmentSums({**live_sums(sample, mu, targets)}, Counts.of(sample), int(rows.fresh.sum()))
+    sums = live_sums(sample, mu, targets, apart=bool(frozen.apart))
+    return SegmentSums({**sums}, Counts.of(sample), int(rows.fresh.sum()), _heard(frozen, rows))
+
+
+def _heard(frozen: FrozenSegment, rows: LiveRows) -> Heard | None:
+    """Of the draws of some rows; an answer to a draw of the refit stands for so many offers as there were for each."""
+    if not frozen.apart:
+        return None
+    offers, pairs, answers, late = rows.drawn.sum(axis=0).tolist()
+    return Heard(offers, pairs, answers, late * frozen.per_pair)
 
 
 def _portions(rows: LiveRows, size: int) -> Iterator[LiveRows]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
 from app.services.refit import storage
 from app.services.refit.frozen import FrozenSegment
 from app.services.refit.tables import Counts
-from app.stats.debias.live import LiveSums
+from app.stats.debias.live import Apart, Heard, LiveSums
 from app.stats.debias.moments import Moments
 from app.stats.debias.support import Pairs
 from app.stats.types import Floats
@@ -27,25 +28,30 @@ class SegmentSums:
     scores : by estimand and mode.
     counts : of the votes.
     contexts : new ones.
+    heard : of draws, None on boards without any.
     """
 
     scores: dict[Scored, LiveSums]
     counts: Counts
     contexts: int
+    heard: Heard | None = None
 
     @classmethod
     def before(cls, frozen: FrozenSegment) -> SegmentSums:
         """No row yet; counts are those of the refitted votes and the live ones together."""
         ranked = int(frozen.every.ranked.size)
-        return cls({key: LiveSums.none(ranked) for key in frozen.scores}, frozen.counts, 0)
+        scores = {key: LiveSums.none(ranked, frozen.apart.get(key)) for key in frozen.scores}
+        return cls(scores, frozen.counts, 0, Heard() if frozen.apart else None)
 
     def __add__(self, other: SegmentSums) -> SegmentSums:
         scores = {key: each + other.scores[key] for key, each in self.scores.items()}
-        return SegmentSums(scores, self.counts + other.counts, self.contexts + other.contexts)
+        heard = None if self.heard is None or other.heard is None else self.heard + other.heard
+        return SegmentSums(scores, self.counts + other.counts, self.contexts + other.contexts, heard)
 
     def __sub__(self, other: SegmentSums) -> SegmentSums:
         scores = {key: each - other.scores[key] for key, each in self.scores.items()}
-        return SegmentSums(scores, self.counts - other.counts, self.contexts - other.contexts)
+        heard = None if self.heard is None or other.heard is None else self.heard - other.heard
+        return SegmentSums(scores, self.counts - other.counts, self.contexts - other.contexts, heard)
 
     @property
     def rows(self) -> int:
@@ -56,29 +62,43 @@ class SegmentSums:
         """As bytes."""
         header = {"scores": list(self.scores), "rows": self.rows, "contexts": self.contexts}
         each = list(self.scores.values())
-        upper = np.triu_indices(each[0].value.size if each else 0)
+        apart = [one.apart for one in each if one.apart is not None]
         arrays = {
             "total": np.array([one.psi.total for one in each]),
-            "square": np.array([one.psi.square[upper] for one in each]),
+            "square": _upper(one.psi.square for one in each),
             "value": np.array([one.value for one in each]),
             **{f"counts.{field.name}": getattr(self.counts, field.name) for field in fields(Counts)},
         }
+        if self.heard is not None:
+            header |= {"heard": asdict(self.heard), "rows_apart": [one.value.n for one in apart]}
+            arrays["apart.total"] = np.array([one.value.total for one in apart])
+            arrays["apart.square"] = _upper(one.value.square for one in apart)
+            arrays["apart.correction"] = _upper(one.correction for one in apart)
         return storage.pack(header, arrays)
 
     @classmethod
     def unpack(cls, body: bytes) -> SegmentSums:
         """What was packed, to the bit."""
         header, arrays = storage.unpack(body)
-        columns = zip(header["scores"], arrays["total"], arrays["square"], arrays["value"], strict=True)
-        scores = {
-            (estimand, pairs): LiveSums(Moments(header["rows"], total, _symmetric(square, total.size)), value)
-            for (estimand, pairs), total, square, value in columns
-        }
-        return cls(
-            scores,
-            Counts(**{field.name: arrays[f"counts.{field.name}"] for field in fields(Counts)}),
-            header["contexts"],
-        )
+        rows = header.get("rows_apart", [None] * len(header["scores"]))
+        scores = {}
+        for at, ((estimand, pairs), apart) in enumerate(zip(header["scores"], rows, strict=True)):
+            size = arrays["total"][at].size
+            psi = Moments(header["rows"], arrays["total"][at], _symmetric(arrays["square"][at], size))
+            parts = None
+            if apart is not None:
+                value, correction = (_symmetric(arrays[f"apart.{name}"][at], size) for name in ("square", "correction"))
+                parts = Apart(Moments(apart, arrays["apart.total"][at], value), correction)
+            scores[estimand, pairs] = LiveSums(psi, arrays["value"][at], parts)
+        counts = Counts(**{field.name: arrays[f"counts.{field.name}"] for field in fields(Counts)})
+        heard = Heard(**header["heard"]) if "heard" in header else None
+        return cls(scores, counts, header["contexts"], heard)
+
+
+def _upper(squares: Iterable[Floats]) -> Floats:
+    """(s, d (d + 1) / 2) of symmetric matrices."""
+    rows = [each[np.triu_indices(len(each))] for each in squares]
+    return np.array(rows) if rows else np.zeros((0, 0))
 
 
 def _symmetric(upper: Floats, size: int) -> Floats:

@@ -18,7 +18,7 @@ from app.services.rankings.query import RankingQuery
 from app.services.rankings.standings import Standings, of_scores
 from app.services.refit.snapshot import spec_hash
 from app.services.refit.tables import ItemStatus, Tally
-from app.stats.debias.live import LiveSums
+from app.stats.debias.live import Heard, LiveSums
 from app.stats.debias.support import MOST_UNSUPPORTED, Pairs
 from app.stats.types import Estimate, Floats
 
@@ -138,7 +138,7 @@ def _scored(
     tally = Tally.made(sums.counts, contexts, clusters=2, consistent=consistent, prompts=prompts)
     unsupported: Floats = np.array([row["unsupported"] for row in standings.standing], dtype=np.float64)
     standing = tally.standing(list(_support(standings, unsupported)), unsupported)
-    value, covariance = _numbers(standings, scores)
+    value, covariance = _numbers(standings, scores, sums.heard)
     counted = (standing.votes.tolist(), standing.effective_votes.tolist(), standing.status)
     columns = zip(standings.standing, *counted, strict=True)
     return replace(
@@ -156,10 +156,10 @@ def _scored(
     )
 
 
-def _numbers(standings: Standings, scores: LiveSums) -> tuple[Floats, Floats | None]:
+def _numbers(standings: Standings, scores: LiveSums, heard: Heard | None) -> tuple[Floats, Floats | None]:
     if standings.covariance is None:
         return scores.plug_in(standings.value, standings.n_rows), None
-    found = scores.estimate(Estimate(standings.value, standings.covariance, standings.n_rows))
+    found = scores.estimate(Estimate(standings.value, standings.covariance, standings.n_rows), heard)
     return found.value, found.covariance
 
 

@@ -15,7 +15,7 @@ from app.services.refit.crew.ports import IN_TURN, Ask, Crew
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import Frame, frame_of
-from app.services.refit.frozen import freeze, refits_only
+from app.services.refit.frozen import Freezer, refits_only
 from app.services.refit.games.ballots import ballots_of
 from app.services.refit.games.means import Means
 from app.services.refit.inputs import Inputs, Judges, Roster
@@ -25,7 +25,8 @@ from app.services.refit.parts import Fits, asked
 from app.services.refit.payoffs import Payoffs
 from app.services.refit.policy import Plan
 from app.services.refit.population import distinct
-from app.services.refit.scoring import CLASSICAL, DEBIASED, ESTIMATORS
+from app.services.refit.remembered import Remembered
+from app.services.refit.scoring import CLASSICAL, DEBIASED, ESTIMATORS, estimands_of
 from app.services.refit.segments import Segments
 from app.services.refit.selection import with_learned
 from app.services.refit.storage import Stored
@@ -101,7 +102,8 @@ def refit(inputs: Inputs, config: BoardConfig, *, crew: Crew = IN_TURN, told: Pr
     with asked(fits, len(chosen.ranked), crew=crew) as ask:
         made = _made(ask, fits, chosen.ranked, inputs.roster, lambda done: told(0.6 + 0.3 * done))
     waits = refits_only(inputs, frame, made.tables)
-    frozen = () if waits else tuple(freeze(frame, inputs.roster, segments, made.tables))
+    mu, estimands = Remembered(models.mu), {each.name: each for each in estimands_of(config)}
+    frozen = () if waits else tuple(Freezer(inputs, frame, segments, mu, estimands).freeze(made.tables))
     summary = {
         **_counts(inputs, frame, config),
         "propensity": frame.kind if whole.votes.row.size else None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -13,15 +14,21 @@ from app.services.refit import storage
 from app.services.refit.frame import Frame, PropensityKind
 from app.services.refit.inputs import Inputs, Roster
 from app.services.refit.population import Unit
+from app.services.refit.response import Answers, Responses
 from app.services.refit.scoring import DEBIASED
 from app.services.refit.segments import Segments
+from app.services.refit.shares import Shares
 from app.services.refit.tables import Counts, Table
 from app.stats.debias.folds import FoldRule, Spread
-from app.stats.debias.live import Nuisances
+from app.stats.debias.live import Apart, Nuisances, parts_behind
+from app.stats.debias.moments import Moments
+from app.stats.debias.one_step import Target
+from app.stats.debias.paired import PairedCrossFit
 from app.stats.debias.propensity import KeptRates
+from app.stats.debias.response import ResponseRates
 from app.stats.debias.support import Pairs, support_of
-from app.stats.gars import Graph
-from app.stats.types import Bools, Rule, Sample
+from app.stats.gars import Estimand, Graph
+from app.stats.types import Bools, Estimate, Rule, Sample
 
 LIVE = "live"
 """Kind of the artifacts: the whole board first, then its segments in order."""
@@ -29,9 +36,9 @@ LIVE = "live"
 NO_SCORES, LEARNED, DRAWS, JUDGES, LARGE = "few_votes", "learned_propensities", "draws", "judges", "large"
 RANKINGS = "rankings"
 """Why votes of a board wait for its next refit: nothing is scored yet; propensities are learned from features; pairs
-were drawn here, and how many of them are answered changes as they age; judges say what is not known of new contexts;
-only some rows have a value, and a late vote may be on another; the pairs of a ranking are told apart by counting equal
-ones."""
+were drawn here, and rows are votes or propensities are frequencies, which answers that are out have a part in; judges
+say what is not known of new contexts; only some rows have a value, and a late vote may be on another; the pairs of a
+ranking are told apart by counting equal ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class FrozenBoard:
     rule : credits.
     since : µs; from then on every item could be drawn.
     segments : names of those that are scored.
+    answers : to draws; None on a board that no pair had been drawn for.
     """
 
     items: tuple[str, ...]
@@ -57,6 +65,7 @@ class FrozenBoard:
     rule: Rule
     since: int
     segments: tuple[str, ...]
+    answers: Answers | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,8 @@ class FrozenSegment:
     counts : of the refitted votes.
     clusters : fewest of the covariance's terms.
     scores : (estimand, pairs) of the scores that have a covariance.
+    apart : where pairs were drawn, values and corrections of these scores on their own.
+    per_pair : offers for each drawn pair.
     """
 
     nuisances: Nuisances
@@ -78,6 +89,8 @@ class FrozenSegment:
     counts: Counts
     clusters: int
     scores: tuple[tuple[str, Pairs], ...]
+    apart: dict[tuple[str, Pairs], Apart]
+    per_pair: float
 
     def graph(self, pairs: Pairs) -> Graph:
         """The graph of that mode."""
@@ -89,7 +102,7 @@ def refits_only(inputs: Inputs, frame: Frame, tables: Sequence[Table]) -> str | 
     scored = [table for table in tables if not table.segment and table.estimator == DEBIASED]
     reasons = {
         RANKINGS: inputs.rankings is not None,
-        DRAWS: inputs.draws is not None or bool(inputs.offers.drawn.any()),
+        DRAWS: _drawn(inputs) and (frame.clustering.unit != "context" or frame.kind == "estimated"),
         JUDGES: inputs.judges is not None and inputs.judges.margins is not None,
         LEARNED: frame.kind == "estimated-lightgbm",
         NO_SCORES: not any(table.ranked.size and table.covariance is not None for table in scored),
@@ -98,18 +111,78 @@ def refits_only(inputs: Inputs, frame: Frame, tables: Sequence[Table]) -> str | 
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def freeze(frame: Frame, roster: Roster, segments: Segments, tables: Sequence[Table]) -> Iterator[bytes]:
-    """The artifacts, the whole board's first."""
-    scores: dict[str, list[tuple[str, str]]] = {}
-    for table in tables:
-        if table.estimator == DEBIASED and table.covariance is not None and table.ranked.size:
-            scores.setdefault(table.segment, []).append((table.estimand, table.pairs))
-    names = sorted(scores.keys() - {""})
-    board = _board_header(frame, roster) | {"segments": names}
-    for name in ("", *names):
-        rows = segments.rows(name) if name else None
-        header, arrays = _segment(frame, rows, frame.view(rows))
-        yield storage.pack(header | {"scores": scores[name]} | ({} if name else {"board": board}), arrays)
+def _drawn(inputs: Inputs) -> bool:
+    return inputs.draws is not None or bool(inputs.offers.drawn.any())
+
+
+@dataclass(frozen=True)
+class Freezer:
+    """Writes down what a refit leaves.
+
+    Parameters
+    ----------
+    inputs, frame, segments : of the refit.
+    mu : its models.
+    estimands : by name.
+    """
+
+    inputs: Inputs
+    frame: Frame
+    segments: Segments
+    mu: PairedCrossFit
+    estimands: Mapping[str, Estimand]
+
+    def freeze(self, tables: Sequence[Table]) -> Iterator[bytes]:
+        """The artifacts, the whole board's first."""
+        scored: dict[str, list[Table]] = {"": []}
+        for table in tables:
+            if table.estimator == DEBIASED and table.covariance is not None and table.ranked.size:
+                scored.setdefault(table.segment, []).append(table)
+        names = sorted(scored.keys() - {""})
+        answers = Responses(self.inputs).answers() if _drawn(self.inputs) else None
+        board, curve = _board_header(self.frame, self.inputs.roster), _curve(answers)
+        for name in ("", *names):
+            rows = self.segments.rows(name) if name else None
+            sample = self.frame.view(rows)
+            header, arrays = _segment(self.frame, rows, sample)
+            if answers is not None:
+                header["per_pair"] = self._shares(rows).per_pair()
+                arrays |= self._apart(sample, scored[name])
+            if not name:
+                header["board"] = board | {"segments": names} | curve[0]
+                arrays |= curve[1]
+            yield storage.pack(header | {"scores": [(each.estimand, each.pairs) for each in scored[name]]}, arrays)
+
+    @cached_property
+    def _there(self) -> Inputs:
+        return Responses(self.inputs).without_too_young()
+
+    def _shares(self, rows: Bools | None) -> Shares:
+        """Of the draws in some rows."""
+        there, exposure, context_id = self._there, self.frame.exposure, self.frame.context_id
+        if rows is not None:
+            exposure, context_id = exposure.take(rows), context_id[rows]
+            offers = there.offers.take(np.isin(there.offers.context, context_id))
+            there = replace(there, offers=offers)
+        return Shares.of(there, context_id, exposure.row)
+
+    def _apart(self, sample: Sample, tables: Sequence[Table]) -> dict[str, NDArray[Any]]:
+        support = support_of(sample)
+        targets = {
+            (each.estimand, each.pairs): Target(self.estimands[each.estimand], support.graph(cast(Pairs, each.pairs)))
+            for each in tables
+        }
+        estimates = {
+            (each.estimand, each.pairs): Estimate(each.value, each.covariance, each.n_rows)
+            for each in tables
+            if each.covariance is not None
+        }
+        parts = parts_behind(sample, self.mu, targets, estimates, self.frame.clustering).values()
+        return {
+            "apart.total": np.array([each.value.total for each in parts]),
+            "apart.square": np.array([each.value.square for each in parts]),
+            "apart.correction": np.array([each.correction for each in parts]),
+        }
 
 
 def unfreeze_board(body: bytes) -> FrozenBoard:
@@ -125,6 +198,7 @@ def unfreeze_board(body: bytes) -> FrozenBoard:
         rule=Rule(arrays["first"], arrays["second"]),
         since=board["since"],
         segments=tuple(board["segments"]),
+        answers=_answers(board, arrays),
     )
 
 
@@ -133,14 +207,34 @@ def unfreeze_segment(body: bytes) -> FrozenSegment:
     header, arrays = storage.unpack(body)
     component = arrays["component"]
     rates = KeptRates(arrays["kept"], header["kept"])
+    scores = tuple((estimand, cast(Pairs, pairs)) for estimand, pairs in header["scores"])
+    columns = (arrays.get(f"apart.{name}", ()) for name in ("total", "square", "correction"))
+    parts = [Apart(Moments(header["rows"], *each[:2]), each[2]) for each in zip(*columns, strict=True)]
     return FrozenSegment(
         nuisances=Nuisances(arrays.get("frequency"), rates, arrays["share"], header["unit"]),
         every=Graph(arrays["every"], component),
         observed=Graph(arrays["observed"], component),
         counts=Counts(**{each.name: arrays[f"counts.{each.name}"] for each in fields(Counts)}),
         clusters=header["clusters"],
-        scores=tuple((estimand, cast(Pairs, pairs)) for estimand, pairs in header["scores"]),
+        scores=scores,
+        apart=dict(zip(scores, parts, strict=True)) if parts else {},
+        per_pair=header.get("per_pair", 1.0),
     )
+
+
+def _curve(answers: Answers | None) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    if answers is None:
+        return {}, {}
+    rates = answers.rates
+    arrays = {"answers.ages": rates.ages, "answers.answered": rates.answered, "answers.pair": rates.pair}
+    return {"answers": {"now": answers.now, "young": answers.young}}, arrays
+
+
+def _answers(board: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Answers | None:
+    if "answers" not in board:
+        return None
+    rates = ResponseRates(*(arrays[f"answers.{name}"] for name in ("ages", "answered", "pair")))
+    return Answers(rates, **board["answers"])
 
 
 def _board_header(frame: Frame, roster: Roster) -> dict[str, Any]:
@@ -179,4 +273,5 @@ def _segment(frame: Frame, rows: Bools | None, sample: Sample) -> tuple[dict[str
     if nuisances.frequency is not None:
         arrays["frequency"] = nuisances.frequency
     clusters = frame.clustering.least(sample)
-    return {"unit": nuisances.unit, "kept": nuisances.rates.overall, "clusters": clusters}, arrays
+    header = {"unit": nuisances.unit, "kept": nuisances.rates.overall, "clusters": clusters, "rows": sample.n_rows}
+    return header, arrays

@@ -40,7 +40,7 @@ def gather(repository: GatherRepository, board: Board, marks: Marks) -> Inputs:
     votes, reasons = vote_table(repository.votes(board.id, marks.votes), excluded, roster)
     rankings = ranking_table(repository.rankings(board.id, marks.votes), excluded, roster)
     offers = offer_table(repository.offers(board.id, marks.offers))
-    draws = _draws(repository, board.id, marks.offers, roster=roster) if offers.drawn.any() else None
+    draws = draw_table(repository.draws(board.id, marks.offers), roster) if offers.drawn.any() else None
     ranked = votes.context[:0] if rankings is None else rankings.context
     referenced = np.unique(np.concatenate([votes.context, offers.context, ranked]))
     rows = repository.contexts(board.id, referenced, offered=marks.moment if board.config.unit == "context" else None)
@@ -119,8 +119,8 @@ def offer_table(columns: Mapping[str, NDArray[Any]]) -> OfferTable:
     return OfferTable(**{**columns, "drawn": columns["drawn"] > 0})
 
 
-def _draws(repository: GatherRepository, board_id: int, last: int, *, roster: Roster) -> DrawTable:
-    columns = repository.draws(board_id, last)
+def draw_table(columns: Mapping[str, NDArray[Any]], roster: Roster) -> DrawTable:
+    """Assignments as they are stored."""
     sides = {side: roster.positions(columns[side]) for side in ("left", "right")}
     return DrawTable(**{**columns, **sides})
 

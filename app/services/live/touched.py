@@ -1,0 +1,36 @@
+"""The rows that a step touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.services.refit.inputs import Inputs
+from app.stats.types import Bools, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The rows that new votes and offers touch.
+
+    Parameters
+    ----------
+    before, now : inputs of these rows alone; `before` is None where all are new.
+    refitted : contexts whose rows the refit had; none on battle boards.
+    known : contexts that an earlier row is of.
+    newcomers : (items,) of the roster, those that can be drawn and were unknown to the refit.
+    seen, excluded : new votes read, and how many of them rules take out.
+    last : number of the last vote that the refit had.
+    settled : offers among the refit's rows.
+    unknown : whether pairs were drawn on a board of whose draws the refit knew nothing.
+    """
+
+    before: Inputs | None
+    now: Inputs
+    refitted: Ints
+    known: Ints
+    newcomers: Bools
+    seen: int
+    excluded: int
+    last: int
+    settled: Ints
+    unknown: bool
