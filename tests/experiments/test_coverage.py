@@ -14,6 +14,7 @@ from app.cli.experiments import experiments
 from app.experiments.boards import board
 from app.experiments.coverage.bars import COVERS, ERRS, FAILS, Bar, hits_needed, never_missing, share_of_runs
 from app.experiments.coverage.cells import Place, cell
+from app.experiments.coverage.live_leases import IGNORED, live_leases
 from app.experiments.coverage.measure import Measured
 from app.experiments.coverage.plain import table1
 from app.experiments.coverage.run import coverage
@@ -159,3 +160,12 @@ def test_what_is_not_known_is_a_usage_error(words: list[str]) -> None:
 def test_debiased_intervals_cover() -> None:
     cells = coverage(next(iter(table1("davidson", [1000]))), 100, processes=CORES)
     assert not [cell for cell in cells if not cell.passed]
+
+
+@pytest.mark.slow
+def test_live_intervals_cover_while_answers_are_out() -> None:
+    """With models that are much too flat, where corrections decide and plug-in scores cover nothing."""
+    case = replace([*live_leases("davidson")][-1], n=3000)
+    found = {cell.place.rule: cell for cell in coverage(case, 24, processes=CORES)}
+    assert all(found[rule].passed for rule in ("1.5 x", "2 x", IGNORED))
+    assert found["2 x"].plug_in_hits == 0

@@ -11,6 +11,7 @@ from app.experiments.coverage.clusters import fixed_contexts, voters
 from app.experiments.coverage.exclusions import exclusions
 from app.experiments.coverage.leases import leases
 from app.experiments.coverage.live import lives
+from app.experiments.coverage.live_leases import live_leases
 from app.experiments.coverage.plain import single_pair, table1
 from app.experiments.coverage.sparse import sparse
 from app.experiments.coverage.watched import anytime
@@ -24,6 +25,7 @@ SETTINGS: Mapping[str, Callable[[str], Iterable[Case]]] = MappingProxyType(
         "late-joiner": late_joiner,
         "leases": leases,
         "live": lives,
+        "live-leases": live_leases,
         "exclusions": exclusions,
         "anytime": anytime,
         "sparse": sparse,
