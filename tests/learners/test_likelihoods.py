@@ -10,7 +10,7 @@ import pytest
 
 from app.learners.davidson.boosting import LevelObjective, UtilityObjective
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import Appearances, collapse, held_out
+from app.learners.davidson.cells import Appearances, collapse, held_out, shares
 from app.learners.davidson.levels import Ballot, LevelLikelihood
 from app.learners.davidson.preference import Preference
 from app.learners.davidson.utilities import UtilityLikelihood
@@ -151,3 +151,12 @@ def test_the_priors_variance_is_learnt_and_capped(spread: float) -> None:
     family = Family(np.arange(400)[None], guess=1.0, cap=2.0)
     found = fit_ridge(Quadratic(centre, np.full(400, 100.0)), start, [family])
     np.testing.assert_allclose(1 / found.precision, min(spread**2, 2.0), rtol=0.35)
+
+
+@pytest.mark.parametrize("size", [(4, 50), (1, 3), (3, 0), (0, 0)])
+def test_shares_are_those_of_powers_of_e(size: tuple[int, int]) -> None:
+    logits = np.random.default_rng(4).normal(scale=400.0, size=size)
+    found, total = shares(logits)
+    whole = np.logaddexp.reduce(logits, axis=0)
+    np.testing.assert_allclose(total, whole, rtol=1e-15)
+    np.testing.assert_allclose(found, np.exp(logits - whole), rtol=0, atol=1e-13)

@@ -90,6 +90,18 @@ def sums(place: Ints, values: Floats, size: int) -> Floats:
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
+def shares(logits: Floats) -> tuple[Floats, Floats]:
+    """(G, m) shares that go with logits (G, m), and (m,) the log of the sum of their powers of e.
+
+    Powers of e of whole arrays at once take a third of the time of `numpy.logaddexp`.
+    """
+    top = logits.max(axis=0, initial=-np.inf)
+    powers = np.exp(logits - top)
+    total = powers.sum(axis=0)
+    powers /= total
+    return powers, top + np.log(total)
+
+
 def held_out(group: Ints, *, seed: int) -> Bools:
     """(m,) the votes of a fifth of the groups, drawn."""
     labels, index = np.unique(group, return_inverse=True)

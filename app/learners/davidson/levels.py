@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.learners.davidson.categories import Categories
-from app.learners.davidson.cells import Cells, sums
+from app.learners.davidson.cells import Cells, shares, sums
 from app.stats.ridge import Family, Fit
 from app.stats.types import Floats, Ints
 
@@ -48,16 +48,15 @@ class Ballot:
         """Weighted negative log-likelihood at levels (F, m)."""
         logits = self._logits(levels)
         chosen = logits[self.cells.outcome, np.arange(len(self.cells))]
-        return float(weight @ (np.logaddexp.reduce(logits, axis=0) - chosen))
+        return float(weight @ (shares(logits)[1] - chosen))
 
     def derivatives(self, levels: Floats, weight: Floats) -> tuple[float, Floats, Floats]:
         """The loss, its (F, m) gradient and diagonal Hessian in the levels."""
         logits = self._logits(levels)
-        total = np.logaddexp.reduce(logits, axis=0)
-        chosen = logits[self.cells.outcome, np.arange(len(self.cells))]
-        shares = np.exp(logits[self.categories.free] - total)
+        found, total = shares(logits)
+        chosen, free = logits[self.cells.outcome, np.arange(len(self.cells))], found[self.categories.free]
         observed = self.cells.outcome == self.categories.free[:, None]
-        return float(weight @ (total - chosen)), weight * (shares - observed), weight * shares * (1 - shares)
+        return float(weight @ (total - chosen)), weight * (free - observed), weight * free * (1 - free)
 
     def _logits(self, levels: Floats) -> Floats:
         logits = np.multiply.outer(self.categories.slope, self.difference)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.learners.davidson.categories import Categories
+from app.learners.davidson.cells import shares
 from app.stats.types import Bools, Floats, Ints
 
 
@@ -54,16 +55,15 @@ class Preference:
     def derivatives(self, difference: Floats, levels: Floats, weight: Floats) -> Derivatives:
         """The weighted loss at D (m,) and levels (G,), and its derivatives."""
         logits = self._logits(difference, levels)
-        total = np.logaddexp.reduce(logits, axis=0)
+        found, total = shares(logits)
         chosen = logits[self.verdict, np.arange(self.verdict.size)]
-        shares = np.exp(logits - total)
-        mean = self.slope @ shares
+        mean = self.slope @ found
         return Derivatives(
             value=float(weight @ (total - chosen)),
             slope=weight * (mean - self.slope[self.verdict]),
-            curve=weight * np.maximum(self.slope**2 @ shares - mean**2, 0.0),
-            level_slope=shares @ weight - np.bincount(self.verdict, weight, self.slope.size),
-            level_curve=(shares * (1 - shares)) @ weight,
+            curve=weight * np.maximum(self.slope**2 @ found - mean**2, 0.0),
+            level_slope=found @ weight - np.bincount(self.verdict, weight, self.slope.size),
+            level_curve=(found * (1 - found)) @ weight,
         )
 
     def _logits(self, difference: Floats, levels: Floats) -> Floats:
