@@ -109,6 +109,12 @@ class ServerSettings(BaseSettings):
 
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(default=8000, ge=1, le=65535, description="TCP port to listen on")
+    request_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description="seconds until a request is there, one more for each 64 KiB of its body, else 408",
+    )
     log_level: LogLevel = Field(default="info", description="debug, info, warning or error")
 
 

@@ -156,6 +156,19 @@ def lost(error: Exception) -> Response:
     return answer(Unavailable("database-unavailable", "the database does not answer"))
 
 
+def late(seconds: float) -> Response:
+    """The response to a request that does not come in."""
+    return http_answer(
+        HTTPException(HTTPStatus.REQUEST_TIMEOUT, f"the request was not here in full after {seconds:g} s")
+    )
+
+
+def no_upgrade() -> Response:
+    """The response to a request with a body that wants another protocol, to which the body is left."""
+    detail = "this server speaks HTTP/1.1 alone: send a request with a body without Upgrade"
+    return http_answer(HTTPException(HTTPStatus.BAD_REQUEST, detail))
+
+
 def failure() -> Response:
     """The response where the service itself went wrong."""
     return _response(_document("internal", HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the service itself"), {})

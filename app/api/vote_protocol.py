@@ -16,11 +16,11 @@ from typing import ClassVar
 from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.api import problems
 from app.api.door import GONE, NAME_HEADER, UNKNOWN, Headers, call_of, first_of_each, text
 from app.api.logs import name_of
+from app.api.punctual import PunctualProtocol
 from app.api.routing import BOARDS
 from app.api.vote_door import AFTER, VoteDoor, answer_to
 from app.domain.errors import DomainError
@@ -32,7 +32,7 @@ FORWARDED = b"x-forwarded-for"
 log = logging.getLogger(__name__)
 
 
-class VoteProtocol(HttpToolsProtocol):
+class VoteProtocol(PunctualProtocol):
     """A connection of a server without a root path and a limit on concurrency; `door` has its votes."""
 
     door: ClassVar[VoteDoor]
@@ -69,16 +69,6 @@ class VoteProtocol(HttpToolsProtocol):
             host = self.app.trusted_hosts.get_trusted_client_address(said)[0] or host
         return host or UNKNOWN
 
-    def reply(self, response: Response, name: str, *, keep_alive: bool) -> None:
-        """Write an answer as uvicorn does, in one piece; its headers are our own, and the name has been looked at."""
-        headers = [*self.server_state.default_headers, *response.raw_headers, (NAME_HEADER, name.encode())]
-        if not keep_alive:
-            headers.append((b"connection", b"close"))
-        lines = [b"%b: %b\r\n" % header for header in headers]
-        self.transport.write(b"".join([STATUS_LINE[response.status_code], *lines, b"\r\n", response.body]))
-        if not keep_alive:
-            self.transport.close()
-
 
 class Exchange:
     """A vote and its answer: to the connection a cycle of uvicorn's and its event, to the box who is told the fate."""
@@ -88,7 +78,9 @@ class Exchange:
         self.more_body = True
         self.keep_alive = protocol.parser.should_keep_alive()
         self.disconnected = False
+        self.response_started = False
         self.response_complete = False
+        self.scope = protocol.scope
         self._started = time.perf_counter()
         self._protocol = protocol
         self._slug = slug

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import socket
 import threading
 import time
@@ -66,6 +67,10 @@ class Wire:
     def line(self) -> str:
         """The next line."""
         return self._coming.readline().decode("latin-1").removesuffix("\r\n")
+
+    def waits(self, seconds: float) -> bool:
+        """Whether something comes, or the connection ends, within some seconds."""
+        return bool(select.select([self._socket], [], [], seconds)[0])
 
     def ended(self) -> bool:
         """Whether the other side sends nothing more and has closed the connection."""

@@ -193,7 +193,7 @@ def test_an_old_client(served: Served, wire: Wire) -> None:
 
 def test_a_change_of_protocol_is_for_the_server(served: Served, wire: Wire) -> None:
     wire.send(served.vote(GOOD, [JSON, "Connection: Upgrade", "Upgrade: h2c"]))
-    assert wire.reply().status == 422, "a body that the parser leaves to the other protocol"
+    assert wire.reply().status == 400, "the parser leaves the body to the other protocol"
     assert WAYS == ["long"]
 
 
@@ -246,6 +246,7 @@ def test_only_votes_go_the_short_way(served: Served, wire: Wire) -> None:
 
 
 def test_the_command_serves_votes_this_way(app: FastAPI, settings: Settings) -> None:
-    served = server_of(app, settings.server).config.http
-    assert isinstance(served, type)
-    assert issubclass(served, VoteProtocol)
+    config = server_of(app, settings.server).config
+    assert isinstance(config.http, type)
+    assert issubclass(config.http, VoteProtocol)
+    assert config.ws == "none"
