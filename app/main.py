@@ -120,7 +120,7 @@ def create_app(settings: Settings | None = None, *, queue: Queue | None = None) 
     problems.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
-    mount(app, ServiceReader(ports.sessions, ports.opener, ports.rendered))
+    mount(app, ServiceReader(ports.sessions, ports.opener, ports.rendered), parts.memory.tally.wait)
     return app
 
 

@@ -149,7 +149,7 @@ class LimitSettings(BaseSettings):
         ge=0,
         description=(
             "requests a minute of one key, or of one address without a key, a whole minute's at once after silence; "
-            "pages are not counted; 0: no limit"
+            "pages count for the address; 0: no limit"
         ),
     )
 

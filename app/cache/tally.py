@@ -35,6 +35,10 @@ class Tally:
         """Count a request; False where the limiter itself has to count it, and perhaps to refuse it."""
         return self.take_all({caller: 1})
 
+    def wait(self, caller: str) -> int:
+        """Count a request, here or by the limiter; seconds for which the caller has to wait, as the limiter says."""
+        return 0 if self.take(caller) else self._limiter.wait(caller)
+
     def take_all(self, asked: Mapping[str, int]) -> bool:
         """Count so many requests of each caller, or none of them where the limiter has to count those of one."""
         if not self._counting:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from app.domain.errors import limited
+from app.services import access
 from app.web.choices import settle
 from app.web.diagnostics import DiagnosticsView, diagnostics_view
 from app.web.equilibrium import EquilibriumView, equilibrium_view
@@ -19,12 +21,24 @@ from app.web.pairs import PairsView, pairs_view
 from app.web.reader import Card, Reader
 from app.web.reference import groups
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+Count = Callable[[str], int]
+"""Counts a request of a caller; seconds for which the caller has to wait."""
 
 
-def mount(app: FastAPI, reader: Reader) -> None:
-    """Serve the pages and their static files from `app`."""
-    app.state.pages, app.state.reader = Pages(), reader
+def _counted(request: Request) -> None:
+    """Count a page, or a part of one, for the address that asks: it reads what the API reads, and takes as long."""
+    count: Count = request.app.state.count
+    wait = count(access.counted_as(None, request.client.host if request.client else "unknown"))
+    if wait:
+        raise limited("rate-limit", "too many requests", retry_after=wait)
+
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, dependencies=[Depends(_counted)])
+
+
+def mount(app: FastAPI, reader: Reader, count: Count) -> None:
+    """Serve the pages and their static files from `app`; these are not counted."""
+    app.state.pages, app.state.reader, app.state.count = Pages(), reader, count
     app.mount("/static", Assets(directory=HERE / "static"), name="static")
     app.include_router(router)
 

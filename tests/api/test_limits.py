@@ -130,6 +130,22 @@ def test_over_http_the_limit_is_each_keys_own(settings: Settings, admin: dict[st
     assert len(redis.keys()) == 2
 
 
+def test_pages_and_their_parts_count_for_the_address(
+    settings: Settings, admin: dict[str, str], board: BoardCaller, redis: Redis
+) -> None:
+    part = f"/boards/{board.slug}/leaderboard"
+    with serve(replace(settings, limits=LimitSettings(rate_limit=3))) as client:
+        for path in ("/boards", "/v1/boards"):
+            assert client.get(path).status_code == 200
+        assert client.get(part, headers=admin).status_code == 200
+        for path in (f"/boards/{board.slug}", part, "/docs", "/v1/boards"):
+            answer = client.get(path)
+            problem(answer, 429, "rate-limit")
+            assert int(answer.headers["retry-after"]) == 20
+        assert client.get("/static/orthorank.css").status_code == 200
+    assert len(redis.keys()) == 1
+
+
 def test_without_redis_votes_are_taken(
     settings: Settings, admin: dict[str, str], board: BoardCaller, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -108,12 +108,14 @@ def test_connections_without_a_request(wire: Wire, nothing: bytes) -> None:
     assert wire.ended()
 
 
-def test_a_request_after_others_has_its_own_time(wire: Wire, board: BoardCaller, key: str) -> None:
+@pytest.mark.parametrize("idle", [0.02, 0.3])
+def test_a_request_after_others_has_its_own_time(wire: Wire, board: BoardCaller, key: str, idle: float) -> None:
     whole = head("POST", f"{board.path}/votes", key, JSON, f"Content-Length: {len(GOOD)}") + GOOD
     began = time.monotonic()
     while time.monotonic() - began < 4 * SECONDS:
-        wire.send(whole[:-5], whole[-5:], pause=0.1)
+        wire.send(whole[:-5], whole[-5:], pause=0.32 - idle)
         assert wire.reply().status == 201
+        time.sleep(idle)
         wire.send(head("GET", "/healthz"))
         assert wire.reply().status == 200
 

@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
 def served() -> Iterator[Site]:
     """The pages over a fake service on a free port."""
     app, reader = FastAPI(docs_url=None), FakeReader()
-    mount(app, reader)
+    mount(app, reader, lambda _: 0)
     # Pages that are told of nothing ask.
     app.add_api_route("/v1/boards/{slug}/stream", lambda slug: Response(status_code=204))  # noqa: ARG005
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1))
