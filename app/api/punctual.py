@@ -31,6 +31,7 @@ class PunctualProtocol(HttpToolsProtocol):
     _awaited: object = None
     _since = 0.0
     _had = 0
+    _left = False
 
     def on_headers_complete(self) -> None:
         """Begin to answer; a request that wants another protocol has its answer in this one."""
@@ -61,6 +62,9 @@ class PunctualProtocol(HttpToolsProtocol):
         now : seconds on any clock.
         seconds : that a request may take, its head and body; large bodies have more.
         """
+        if self._left:
+            self.transport.close()
+            return
         awaited = self._waits_for()
         if awaited is not self._awaited:
             self._awaited, self._since, self._had = awaited, now, self._came
@@ -85,16 +89,23 @@ class PunctualProtocol(HttpToolsProtocol):
         answered = cycle is not None and cycle.scope is self.scope and cycle.response_complete
         if self._awaited is self.scope and not answered:
             log.info("a request took longer than %g s to come in", seconds)
-            self.reply(problems.late(seconds), name_of(None), keep_alive=False)
+            self._write(problems.late(seconds), name_of(None), keep_alive=False)
+            # Closed at once, a connection on which more comes is reset, and the answer with it.
+            self.transport.write_eof()
+            self.flow.pause_reading()
+            self._left = True
         else:
             self.transport.close()
 
     def reply(self, response: Response, name: str, *, keep_alive: bool) -> None:
-        """Write an answer as uvicorn does, in one piece; its headers are our own, and the name has been looked at."""
+        """Answer as uvicorn does, in one piece; its headers are our own, and the name has been looked at."""
+        self._write(response, name, keep_alive=keep_alive)
+        if not keep_alive:
+            self.transport.close()
+
+    def _write(self, response: Response, name: str, *, keep_alive: bool) -> None:
         headers = [*self.server_state.default_headers, *response.raw_headers, (NAME_HEADER, name.encode())]
         if not keep_alive:
             headers.append((b"connection", b"close"))
         lines = [b"%b: %b\r\n" % header for header in headers]
         self.transport.write(b"".join([STATUS_LINE[response.status_code], *lines, b"\r\n", response.body]))
-        if not keep_alive:
-            self.transport.close()

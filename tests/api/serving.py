@@ -72,6 +72,13 @@ class Wire:
         """Whether something comes, or the connection ends, within some seconds."""
         return bool(select.select([self._socket], [], [], seconds)[0])
 
+    def goes_on(self) -> bool:
+        """Whether the other side has not closed the connection; what came from it is gone."""
+        while self.waits(0):
+            if not self._socket.recv(65_536):
+                return False
+        return True
+
     def ended(self) -> bool:
         """Whether the other side sends nothing more and has closed the connection."""
         return self._coming.read() == b""

@@ -13,7 +13,7 @@ from app.cli.serve import server_of
 from app.main import create_app
 from app.settings import ServerSettings, Settings
 from tests.api.conftest import BoardCaller, ballot
-from tests.api.serving import Listener, Reply, Wire
+from tests.api.serving import Reply, Wire
 
 SECONDS = 1.0
 """That a request may take."""
@@ -127,13 +127,13 @@ def test_large_bodies_that_keep_coming_have_more_time(wire: Wire, board: BoardCa
     assert wire.reply().status == 422
 
 
-def test_streams_go_on(port: int, board: BoardCaller) -> None:
-    listener = Listener(port, f"{board.path}/stream")
+@pytest.mark.parametrize("more", [b"", b"GET /heal"])
+def test_streams_go_on(wire: Wire, board: BoardCaller, more: bytes) -> None:
+    wire.send(head("GET", f"{board.path}/stream") + more)
+    while wire.line().strip() != "event: rankings":
+        continue
     time.sleep(MOST)
-    board.vote()
-    told = listener.next()
-    listener.close()
-    assert told is not None
+    assert wire.goes_on()
 
 
 def test_who_has_an_answer_and_still_sends_is_left(wire: Wire, board: BoardCaller) -> None:
@@ -163,5 +163,5 @@ def test_other_protocols_are_not_spoken(port: int, board: BoardCaller, key: str,
         assert "Upgrade" in json.loads(reply.body)["detail"]
         assert reply.header("x-request-id")
     reply, ended = say(head("GET", f"{board.path}/rankings", *other))
-    assert (reply.status, ended) == (200, True)
+    assert (reply.status, reply.header("connection"), ended) == (200, "close", True)
     assert board.votes() == []
