@@ -67,16 +67,25 @@ class Poll:
         rows: Any = self.ranking()["rankings"]
         return {row["item"]: row["votes"] for row in rows}
 
-    def shows_votes_since(self, moment: datetime) -> bool:
-        """Whether the ranking holds a vote that was acknowledged after the moment; not, where nobody answers."""
-        voted = [voter.latest for voter in self.voters if voter.latest is not None and voter.latest > moment]
-        if not voted:
-            return False
+    def await_vote_after(self, moment: datetime, *, seconds: float) -> datetime:
+        """When the first vote was received that is acknowledged, and came in after a moment."""
+        found: list[datetime] = []
+
+        def came() -> bool:
+            latest = (voter.latest for voter in self.voters)
+            found[:] = [each for each in latest if each is not None and each > moment]
+            return bool(found)
+
+        await_truth(came, seconds=seconds)
+        return min(found)
+
+    def shows(self, received: datetime) -> bool:
+        """Whether the ranking holds the votes received by then; not, where nobody answers."""
         try:
             answer = self.service.ask("GET", f"/v1/boards/{SLUG}/rankings", key=self._key)
         except (OSError, HTTPException):
             return False
-        return answer.status == 200 and datetime.fromisoformat(answer.document["votes_through"]) >= min(voted)
+        return answer.status == 200 and datetime.fromisoformat(answer.document["votes_through"]) >= received
 
     def ask_refit(self) -> str:
         """Ask for a refit; the id of its job."""

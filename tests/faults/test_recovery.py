@@ -40,7 +40,8 @@ def seconds_to_recover(poll: Poll, service: Supervised, kill: Callable[[], objec
     """From the death until a vote acknowledged after it is in the ranking, and all runs."""
     died, began = datetime.now(UTC), time.monotonic()
     kill()
-    await_truth(lambda: poll.shows_votes_since(died) and service.runs(), seconds=3 * BAR)
+    received = poll.await_vote_after(died, seconds=3 * BAR)
+    await_truth(lambda: poll.shows(received) and service.runs(), seconds=3 * BAR)
     return time.monotonic() - began
 
 
