@@ -128,6 +128,22 @@ def test_pairs_that_differ_by_chance_lean_on_the_others() -> None:
     assert squared[0] < squared[1] / 3
 
 
+def test_pairs_that_are_answered_more_often_than_others_weigh_no_more_for_it() -> None:
+    apart = np.array([0.3, 0.9, 0.6, 0.6])
+    drawn = leases(4_000, chance=apart, seed=5)
+    rates, heard = ResponseRates.of(drawn, 4), drawn.answered
+    chance = rates.oldest(drawn.left[heard], drawn.right[heard])
+    stand_for = np.bincount(drawn.left[heard], weights=1.0 / chance, minlength=4)
+    stand_for /= np.bincount(drawn.left, minlength=4)
+    np.testing.assert_allclose(stand_for / stand_for.mean(), 1.0, atol=0.08)
+    assert (chance <= 1).all()
+
+
+def test_without_an_answer_the_oldest_draws_say_nothing_of_pairs() -> None:
+    never = ResponseRates.of(draws([50.0], [False]), 3)
+    assert never.oldest(np.array([0]), np.array([1])).tolist() == [1.0]
+
+
 def test_a_pair_without_draws_has_the_pooled_rate() -> None:
     rates = ResponseRates.of(leases(500, chance=np.array([0.2, 0.9, 0.6, 0.6]), seed=6), 5)
     unseen: tuple[Ints, Ints] = (np.array([4]), np.array([0]))

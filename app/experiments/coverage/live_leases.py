@@ -113,26 +113,28 @@ class _World:
         age = now - self.made
         return self._answered(now, (age > 0) & ~self.rates.too_young(age), self._rate(now))
 
-    def at(self, share: float) -> Sample:
-        """The rows when a share of all was drawn; later answers count by their pair's factor."""
+    def at(self, share: float, chance: Floats) -> Sample:
+        """The rows when a share of all was drawn; later answers count by their pair's chance."""
         early = self.heard <= LASTS / 2
-        rate = np.where(early, self._rate(LASTS / 2), self._factor)
+        rate = np.where(early, self._rate(LASTS / 2), chance)
         return self._answered(share * LASTS, self.made < share * LASTS, rate)
 
     def live(self, share: float, known: OneStep, mu: CrossFit) -> tuple[OneStep, OneStep]:
         """The refitted score with what came since, and without regard to answers still out."""
         before, target = self.before(), {"": known.target}
         apart = parts_behind(before, mu, target, {"": known.estimate}, UNIT)[""]
-        old, new = (live_sums(sample, mu, target, apart=True)[""] for sample in (before, self.at(share)))
-        sums = LiveSums.none(known.items.size, apart) + new - old
-        found = (sums.estimate(known.estimate, heard) for heard in (self._counts(share), None))
+        now = (self.at(share, chance) for chance in (self._oldest, np.ones_like(self.heard)))
+        old, *new = (live_sums(sample, mu, target, apart=True)[""] for sample in (before, *now))
+        sums = (LiveSums.none(known.items.size, apart) + each - old for each in new)
+        both = zip(sums, (self._counts(share), None), strict=True)
+        found = (each.estimate(known.estimate, heard) for each, heard in both)
         counted, ignored = (replace(known, estimate=each) for each in found)
         return counted, ignored
 
     def _counts(self, share: float) -> Heard:
         row, now = self.whole.sample.votes.row, share * LASTS
         drawn, settled = self.made < now, self.settled[self.whole.sample.votes.row]
-        answers = ((self.heard <= now) & (self.heard > LASTS / 2) & drawn[row]) / self._factor
+        answers = ((self.heard <= now) & (self.heard > LASTS / 2) & drawn[row]) / self._oldest
         return Heard(
             offers=float((drawn & ~self.settled).sum()),
             pairs=float((drawn[row] & ~settled).sum()),
@@ -153,9 +155,9 @@ class _World:
         return np.where(rate > 0, rate, 1.0)
 
     @property
-    def _factor(self) -> Floats:
+    def _oldest(self) -> Floats:
         votes = self.whole.sample.votes
-        return np.minimum(self.rates.pair[votes.left, votes.right], 1.0)
+        return self.rates.oldest(votes.left, votes.right)
 
 
 def _rates(whole: Board, age: Floats, answered: Bools) -> ResponseRates:

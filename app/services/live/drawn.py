@@ -2,7 +2,8 @@
 
 A draw is part of its row from when it is made, and changes it again as it is answered, late or not. Leases that run out
 and are given again change nothing: it is the same draw. What was answered at the refit keeps the chance that it had
-there; an answer since then has its pair's factor alone: counts say how many there are, see `app.stats.debias.live`.
+there; an answer since then has that of the oldest draws of its pair: counts say how many there are, see
+`app.stats.debias.live`.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ class Drawn:
         early = self._early(self._cells(votes.offer, votes.left, votes.right))
         age = self.answers.age(self.inputs.offers.made(votes.offer))
         left, right = self._among[votes.left], self._among[votes.right]
-        rate[hit] = np.where(early, self.answers.rates.rate(left, right, age), self._factor(votes.left, votes.right))
+        rate[hit] = np.where(early, self.answers.rates.rate(left, right, age), self._oldest(votes.left, votes.right))
         return rate
 
     def counts(self) -> Floats:
         """(n, 4) offers since the refit, pairs drawn for them, answers to these, and late ones to draws of the refit.
 
-        All in shares of the row, answers divided by the factors of their pairs. An excluded answer is one.
+        All in shares of the row, answers divided by the chances of their pairs. An excluded answer is one.
         """
         shares, votes = self._shares, self.inputs.votes
         new = ~np.isin(shares.offer, self.touched.settled)
         answered = np.isin(shares.cell, self._cells(votes.offer, votes.left, votes.right)) & ~self._early(shares.cell)
         weight = shares.share[shares.at]
-        heard = np.where(answered, weight / self._factor(shares.left, shares.right), 0.0)
+        heard = np.where(answered, weight / self._oldest(shares.left, shares.right), 0.0)
         of_new, row, size = new[shares.at], shares.row[shares.at], len(self.population.rows)
         columns = [
             sums_by(shares.row, shares.share * new, size),
@@ -81,9 +82,8 @@ class Drawn:
         early: Bools = np.isin(cell, self._cells(votes.offer, votes.left, votes.right))
         return early
 
-    def _factor(self, left: Ints, right: Ints) -> Floats:
-        factor: Floats = np.minimum(self.answers.rates.pair[self._among[left], self._among[right]], 1.0)
-        return factor
+    def _oldest(self, left: Ints, right: Ints) -> Floats:
+        return self.answers.rates.oldest(self._among[left], self._among[right])
 
     def _cells(self, offer: Ints, left: Ints, right: Ints) -> Ints:
         return cells_of(offer, left, right, self.inputs)

@@ -120,7 +120,7 @@ class Heard:
     ----------
     offers : drawn since the refit.
     pairs : drawn for these.
-    answers : of those pairs, an answer divided by its pair's factor, see `ResponseRates`.
+    answers : of those pairs, an answer divided by its pair's chance, see `ResponseRates.oldest`.
     late : offers of the refit that answers since then stand for.
     """
 

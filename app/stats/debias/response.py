@@ -96,6 +96,18 @@ class ResponseRates:
         """
         return np.minimum(_curve(self.ages, self.answered, age) * self.pair[left, right], 1.0)
 
+    def oldest(self, left: Ints, right: Ints) -> Floats:
+        """(m,) chance in (0, 1] of draws of the pair as old as any; of pairs alone where no draw was answered.
+
+        Never more than 1 of a pair that is answered more often than others: what they differ by is kept.
+
+        Parameters
+        ----------
+        left, right : (m,) ordered pairs.
+        """
+        level = float(self.answered.max(initial=0.0)) or 1.0
+        return np.minimum(level * self.pair[left, right], 1.0)
+
     def too_young(self, age: Floats) -> Bools:
         """(m,) ages at which no draw has been answered; without any answer, all of them."""
         young: Bools = age < self.ages.min(initial=np.inf)
