@@ -55,13 +55,22 @@ def adds(wanted: Wanted, known: Known) -> bool:
 
 def contradiction(wanted: Wanted, known: Known) -> DomainError | None:
     """Why a known context cannot be what is wanted; what is not said contradicts nothing."""
-    if wanted.features is not None and wanted.features != known.features:
+    if wanted.features is not None and not _same(wanted.features, known.features):
         return _other("features", known.features, wanted.features)
     if wanted.text is not None and known.text is not None and wanted.text != known.text:
         return _other("text", known.text, wanted.text)
-    if wanted.payload is not None and known.payload is not None and wanted.payload != known.payload:
+    if wanted.payload is not None and known.payload is not None and not _same(wanted.payload, known.payload):
         return _other("payload", known.payload, wanted.payload)
     return None
+
+
+def _same(sent: Any, kept: Any) -> bool:
+    """Whether documents are equal; a float that was kept may come back as the whole number that its digits spell."""
+    if isinstance(sent, Mapping) and isinstance(kept, Mapping):
+        return sent.keys() == kept.keys() and all(_same(value, kept[name]) for name, value in sent.items())
+    if isinstance(sent, list) and isinstance(kept, list):
+        return len(sent) == len(kept) and all(map(_same, sent, kept))
+    return bool(sent == (float(kept) if isinstance(sent, float) and isinstance(kept, int) else kept))
 
 
 def _other(path: str, known: Any, wanted: Any) -> DomainError:

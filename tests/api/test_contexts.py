@@ -59,6 +59,16 @@ def test_a_known_context_is_not_changed(board: BoardCaller, change: dict[str, An
     assert register(board, {"id": "new"}).json() == {"created": 1, "known": 0}, "all or none"
 
 
+def test_a_large_number_is_known_again(board: BoardCaller) -> None:
+    # Kept with all of its digits, as a whole number that is no float.
+    time = 1_796_083_546_123_456_789
+    context = {"id": "a", "features": {"size": time}, "payload": {"at": [float(time)], "n": time}}
+    assert register(board, context).json() == {"created": 1, "known": 0}
+    assert register(board, context).json() == {"created": 0, "known": 1}
+    for change in ({"features": {"size": time + 1_000}}, {"payload": {"at": [float(time)], "n": time + 1}}):
+        problem(register(board, context | change), 409, "context-differs")
+
+
 @pytest.mark.parametrize(
     ("context", "code", "path"),
     [
