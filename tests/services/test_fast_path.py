@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,9 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
+from app.db.engine import open_engine, open_sessions
+from app.db.locks import Lock, hold
+from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.items import ItemDraft
@@ -34,6 +38,7 @@ KILL_KEPT = text("""
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND query LIKE '%store_pairs%' AND pid <> pg_backend_pid()
 """)
+PREPARED = text("SELECT statement FROM pg_prepared_statements")
 CONTEXTS = text("SELECT external_id, features::text, offered FROM contexts WHERE board_id = :board")
 
 
@@ -234,6 +239,26 @@ def test_a_connection_that_is_gone_is_replaced(
     assert codes(write([lost])) == ["new"], "the box tries again"
     assert fast.groups == 2
     assert len(held(database, board)[0]) == 3
+
+
+def test_a_connection_is_kept_where_a_board_is_held(
+    fast: Watched, database_url: str, open_work: Open, redis_url: str, secret: str
+) -> None:
+    engine, board = open_engine(database_url, lock_timeout=0.01), make_board(open_work)
+    with closing(writer(partial(UnitOfWork, open_sessions(engine)), redis_url, per_minute=0)) as write:
+        write([cast(board, secret)])
+        assert codes(write([cast(board, secret)])) == ["new"]
+        with open_work() as other:
+            hold(other.session, Lock.VOTES, board.id)
+            for _ in range(5):
+                with pytest.raises(OperationalError, match="lock timeout"):
+                    write([cast(board, secret)])
+        assert codes(write([cast(board, secret)])) == ["new"]
+    assert fast.groups == 2
+    with engine.connect() as one, engine.connect() as other:
+        kept = [text for each in (one, other) for text in each.execute(PREPARED).scalars()]
+    assert sum("store_pairs" in statement for statement in kept) == 1
+    engine.dispose()
 
 
 def test_what_is_refused_undoes_nothing_else(fast: Watched, write: Write, open_work: Open, secret: str) -> None:

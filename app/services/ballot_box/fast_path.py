@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from sqlalchemy.exc import DBAPIError
+
 from app.cache.tally import Tally
 from app.db.ballots import Footing, Groups
 from app.db.items import ItemRef
@@ -132,19 +134,29 @@ class FastPath:
 
     def _stored(self, groups: Groups, now: datetime) -> datetime | None:
         """When they were received; None where one of them could not be stored, and so none was."""
+        work = self._work or self._opened()
         try:
-            if self._work is None:
-                self._work = self._kept.enter_context(self._open_work())
-                self._work.commit_each()
-            received = self._work.ballots.store(groups, now=now)
-        except BaseException:
-            self.close()
+            received = work.ballots.store(groups, now=now)
+        except BaseException as error:
+            # What the server refuses leaves the connection as it was, with what is prepared on it.
+            if not isinstance(error, DBAPIError) or error.connection_invalidated:
+                self.close()
             raise
         if received is not None:
             for footing, _ in groups:
-                self._work.announce_votes(footing.board.id)
-            self._work.committed()
+                work.announce_votes(footing.board.id)
+            work.committed()
         return received
+
+    def _opened(self) -> UnitOfWork:
+        try:
+            work = self._kept.enter_context(self._open_work())
+            work.commit_each()
+        except BaseException:
+            self.close()
+            raise
+        self._work = work
+        return work
 
     def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
         """The votes of each board in the order of the boards' numbers; None where one is not plain."""
