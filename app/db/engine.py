@@ -22,7 +22,8 @@ def open_engine(
 ) -> Engine:
     """An engine for a libpq URL (postgres://, postgresql://) or SQLAlchemy's own form of it.
 
-    Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request.
+    Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request. Text is UTF-8 and
+    times are ISO on them, whatever the role or the database is set to.
 
     Parameters
     ----------
@@ -38,12 +39,12 @@ def open_engine(
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=tested and not autocommit,
+        client_encoding="utf8",
         json_serializer=_serialise,
         json_deserializer=orjson.loads,
         **mode,
     )
-    if lock_timeout is not None:
-        event.listen(engine, "connect", partial(_limit_waits, seconds=lock_timeout))
+    event.listen(engine, "connect", partial(_prepare, lock_timeout=lock_timeout))
     return engine
 
 
@@ -52,8 +53,11 @@ def open_sessions(engine: Engine) -> sessionmaker[Session]:
     return sessionmaker(engine, expire_on_commit=False)
 
 
-def _limit_waits(connection: Any, _: object, *, seconds: float) -> None:
-    connection.execute(f"SET lock_timeout = {round(seconds * 1000)}")
+def _prepare(connection: Any, _: object, *, lock_timeout: float | None) -> None:
+    settings = {"datestyle": "ISO"}
+    if lock_timeout is not None:
+        settings["lock_timeout"] = str(round(lock_timeout * 1000))
+    connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
     connection.commit()
 
 

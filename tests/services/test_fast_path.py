@@ -11,10 +11,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
-from app.db.engine import open_engine, open_sessions
+from app.db.engine import DRIVER, open_engine, open_sessions
 from app.db.locks import Lock, hold
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -22,7 +22,7 @@ from app.domain.contexts import ContextDraft
 from app.domain.items import ItemDraft
 from app.domain.keys import KeyDraft
 from app.services import boards, contexts, items, keys
-from app.services.ballot_box.casts import Cast, Fate
+from app.services.ballot_box.casts import Cast, Fate, Stored
 from app.services.ballot_box.fast_path import FastPath
 from tests.conftest import RecordingQueue
 from tests.services.casting import Open, Write, cast, codes, make_board, writer
@@ -258,6 +258,31 @@ def test_a_connection_is_kept_where_a_board_is_held(
     with engine.connect() as one, engine.connect() as other:
         kept = [text for each in (one, other) for text in each.execute(PREPARED).scalars()]
     assert sum("store_pairs" in statement for statement in kept) == 1
+    engine.dispose()
+
+
+@pytest.mark.parametrize("setting", ["client_encoding = 'LATIN1'", "DateStyle = 'SQL, DMY'"])
+def test_settings_of_a_database_change_no_vote(
+    fast: Watched, make_migrated_database: Callable[[], str], redis_url: str, setting: str
+) -> None:
+    url = make_migrated_database()
+    plainly = create_engine(make_url(url).set(drivername=DRIVER))
+    with plainly.begin() as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar_one()
+        connection.execute(text(f'ALTER DATABASE "{name}" SET {setting}'))
+    plainly.dispose()
+    engine = open_engine(url)
+    open_work = partial(UnitOfWork, open_sessions(engine))
+    with open_work() as work:
+        secret = keys.create(work, KeyDraft(scopes=["votes"]))[1]
+    board = make_board(open_work)
+    with closing(writer(open_work, redis_url, per_minute=0)) as write:
+        said = [write([cast(board, secret, voter=f"é-{turn}")])[0] for turn in range(3)]
+    with open_work() as work:
+        found = [vote for _, vote in work.votes.page(board.id, after=0, limit=9)]
+    assert [fate.vote for fate in said if isinstance(fate, Stored)] == found
+    assert [vote.voter for vote in found] == ["é-0", "é-1", "é-2"]
+    assert fast.groups == 2
     engine.dispose()
 
 
