@@ -362,3 +362,21 @@ def test_the_first_draws_of_a_board_ask_for_a_refit(bench: Bench, shelf: Shelf) 
     update.serve(board.id)
     final = tool.read()
     assert (final["votes"], final["votes_pending"], [*final["live"]["reasons"]]) == (210, 0, [])
+
+
+def test_draws_ask_for_a_refit_as_they_are_answered(bench: Bench, shelf: Shelf) -> None:
+    """Not as they are made: the next refit would make no rows of what nobody has answered."""
+    board, woken = new_board(bench, unit="context", acquisition={"mode": "one"}), []
+    tool = Tool(bench, shelf, board, np.random.default_rng(8))
+    update = Updater(bench.work, partial(lease, bench.engine, Lock.LIVE), wake=woken.append)
+    known = tool.draw(range(100))
+    tool.answer(known[:90])
+    bench.refit(board.slug)
+    ahead = tool.draw(range(200, 300))
+    tool.answer(known[90:95])
+    update.serve(board.id)
+    answer = tool.read()
+    assert (answer["live"]["rows"], list(answer["live"]["reasons"]), woken) == (100, [], [])
+    tool.answer(ahead[:60])
+    update.serve(board.id)
+    assert (list(tool.read()["live"]["reasons"]), woken) == (["many_rows"], [board.id])

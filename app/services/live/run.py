@@ -28,7 +28,7 @@ from app.services.refit.inputs import Inputs
 from app.services.refit.snapshot import spec_hash
 
 REFIT_FROM = 0.4
-"""Live rows, as a share of the refitted ones, from which on a refit is asked for: it takes its time."""
+"""Live rows that are heard, as a share of the refitted ones, from which on a refit is asked for: it takes its time."""
 MOST_SHARE = 0.5
 """Beyond it what the models' error adds to scores other than Borda's is no longer small beside the intervals."""
 AT_ONCE = 2000
@@ -135,7 +135,7 @@ class Updater:
         change = new.sums(refitted, work, snapshot)
         if old is not None:
             change = _less(change, old.sums(refitted, work, snapshot))
-        _store(work, snapshot, change, refitted)
+        stored = _store(work, snapshot, change, refitted)
         _advance(state, now, touched, through=work.gather.through(board.id, now.votes))
         state.counted += new.rows.counted - (0 if old is None else old.rows.counted)
         state.rows += change[""].rows if "" in change else 0
@@ -143,7 +143,9 @@ class Updater:
         reasons = self._reasons(work, board, snapshot, basis)
         if touched.unknown or DRAWS in state.document["reasons"]:
             reasons.append(DRAWS)
-        _note(state, snapshot, reasons, counted=newcomers)
+        # Draws that nobody answers are no more in the next refit than in this one.
+        share = _share(stored[""], snapshot) if "" in stored else state.document["share"]
+        _note(state, reasons, counted=newcomers, share=share)
         # A step that found nothing, as after a message too many, is no news.
         state.version += state.version == 0 or _said(state) != said
         work.session.flush()
@@ -229,9 +231,12 @@ def _advance(state: LiveState, now: Marks, touched: Touched, *, through: datetim
     state.updated_at = datetime.now(UTC)
 
 
-def _note(state: LiveState, snapshot: Snapshot, reasons: list[str], *, counted: Mapping[str, int]) -> None:
+def _share(whole: SegmentSums, snapshot: Snapshot) -> float:
+    return whole.heard_rows / max(int(snapshot.summary["rows"]), 1)
+
+
+def _note(state: LiveState, reasons: list[str], *, counted: Mapping[str, int], share: float) -> None:
     """Write down what answers say."""
-    share = state.rows / max(int(snapshot.summary["rows"]), 1)
     waiting = state.seen - state.excluded - state.counted
     own = {WAITING: waiting > 0, SHARE: share > MOST_SHARE}
     said = [*reasons, *(reason for reason, holds in own.items() if holds)]
@@ -239,7 +244,10 @@ def _note(state: LiveState, snapshot: Snapshot, reasons: list[str], *, counted: 
     state.document = document
 
 
-def _store(work: UnitOfWork, snapshot: Snapshot, change: Mapping[str, SegmentSums], refitted: Refitted) -> None:
+def _store(
+    work: UnitOfWork, snapshot: Snapshot, change: Mapping[str, SegmentSums], refitted: Refitted
+) -> dict[str, SegmentSums]:
+    """Add to what is stored of these segments; what they come to."""
     stored = work.live.sums(snapshot.id, change)
     total = {
         name: each
@@ -251,6 +259,7 @@ def _store(work: UnitOfWork, snapshot: Snapshot, change: Mapping[str, SegmentSum
         for name, each in change.items()
     }
     work.live.store(snapshot.id, {name: each.pack() for name, each in total.items()})
+    return total
 
 
 def _less(new: Mapping[str, SegmentSums], old: Mapping[str, SegmentSums]) -> dict[str, SegmentSums]:

@@ -58,6 +58,11 @@ class SegmentSums:
         """New rows, less those that went."""
         return next((each.psi.n for each in self.scores.values()), 0)
 
+    @property
+    def heard_rows(self) -> float:
+        """New rows without those that are drawn and not heard."""
+        return self.rows if self.heard is None else self.rows - max(self.heard.silent, 0.0)
+
     def pack(self) -> bytes:
         """As bytes."""
         header = {"scores": list(self.scores), "rows": self.rows, "contexts": self.contexts}

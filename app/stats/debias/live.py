@@ -138,10 +138,14 @@ class Heard:
     def stretch(self, n_rows: int) -> float:
         """λ of `n_rows` rows, the refit's among them: those over the rows that corrections stand for.
 
-        Offers are heard as often as their pairs are. What answers of the refit's own draws came to it has in psi.
+        What answers of the refit's own draws came to it has in psi.
         """
-        silent = self.offers * (1.0 - self.answers / self.pairs) if self.pairs > 0 else 0.0
-        return n_rows / (n_rows - silent + self.late)
+        return n_rows / (n_rows - self.silent + self.late)
+
+    @property
+    def silent(self) -> float:
+        """Offers since the refit less those that answers stand for. They are heard as often as their pairs are."""
+        return self.offers * (1.0 - self.answers / self.pairs) if self.pairs > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
