@@ -237,6 +237,15 @@ def test_agreement_and_side_of_three_voters() -> None:
     assert judge_voters(votes.take(np.arange(30)), board.of_votes[:30], TERNARY) is None
 
 
+def test_a_lone_voter_is_the_median_voter() -> None:
+    for seed in range(20):
+        board = plain_board(np.random.default_rng(seed), margins_of(np.array([1.0, 0.0]), first=0.5), 40)
+        votes = board.sample.votes
+        found = judge_voters(replace(votes, voter=np.zeros_like(votes.voter)), board.of_votes, TERNARY)
+        assert found is not None
+        assert (found.agreement.z.tolist(), found.side.z.tolist()) == ([0.0], [0.0])
+
+
 def test_rank_changes_and_kendall() -> None:
     before, after = np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])
     assert rank_changes(before, after).tolist() == [2, 0, -2]

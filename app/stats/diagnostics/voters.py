@@ -137,9 +137,11 @@ def _lean(label: Ints, voter: Ints, of_vote: tuple[Floats, Floats, Floats], *, b
     noise = np.maximum(sums_by(label, direction**2 * spread, size)[voter], 1e-12)
     scale = np.maximum(sums_by(label, direction**2, size)[voter], 1e-12)
     # Where tastes differ, a model of the average voter errs for everybody alike: the median voter is the yardstick.
-    off = statistic - np.median(statistic / scale) * scale
+    # Differences of ratios are exactly 0 there, so that nobody is above a median of his own.
+    value = statistic / scale
+    off = (value - np.median(value)) * scale
     asked = off <= 0.0 if below else np.ones(off.size, dtype=np.bool_)
     taste = taste_variance(off[asked], noise[asked], scale[asked])
     z = off / np.sqrt(noise + taste * scale**2)
     chance = np.asarray(stdtr(EFFICIENCY * asked.sum(), z if below else -np.abs(z)), dtype=np.float64)
-    return Lean(statistic / scale, z, chance if below else 2.0 * chance, float(np.sqrt(taste)))
+    return Lean(value, z, chance if below else 2.0 * chance, float(np.sqrt(taste)))
