@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.api.deps import Ports, PortsOf
 from app.api.problems import describe
 from app.api.routing import api_router
-from app.db.migrations import is_current
+from app.db.migrations import schema_of
 from app.domain.errors import Unavailable
 
 router = api_router(tag="operations")
@@ -59,7 +59,7 @@ def readyz(ports: PortsOf) -> Response:
 def _database(ports: Ports) -> tuple[Answer, Answer]:
     try:
         with ports.sessions() as session:
-            return "ok", "ok" if is_current(session.connection()) else "failed"
+            return "ok", "ok" if schema_of(session.connection()).current else "failed"
     except SQLAlchemyError as error:
         log.warning("the database does not answer: %s", error)
         return "failed", "failed"

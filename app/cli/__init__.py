@@ -13,7 +13,7 @@ from typing import NoReturn
 import typer
 from sqlalchemy.exc import OperationalError
 
-from app.cli.options import NotConnected
+from app.cli.options import NotConnected, OtherSchema
 from app.cli.supervisor import GaveUp
 from app.embedded.errors import EmbeddedError
 from app.settings import SettingsError
@@ -42,7 +42,7 @@ def main() -> None:
         _commands(sys.argv[1:])()
     except SettingsError as error:
         _fail(error, USAGE)
-    except (EmbeddedError, NotConnected, GaveUp) as error:
+    except (EmbeddedError, NotConnected, OtherSchema, GaveUp) as error:
         _fail(error, FAILED)
     except OperationalError as error:
         print(f"orthorank: the database does not answer as it should: {error.orig}", file=sys.stderr)

@@ -10,7 +10,7 @@ import typer
 from psycopg.conninfo import conninfo_to_dict
 
 from app.cli.options import Data, connected, database_url, redis_url
-from app.db.migrations import upgrade
+from app.cli.schema import migrated
 from app.settings import Settings
 
 commands = typer.Typer()
@@ -25,7 +25,7 @@ LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPA
 @commands.command()
 def migrate(data: Data = None) -> None:
     """Bring the database to the schema of this version."""
-    upgrade(database_url(connected(data, redis=False)))
+    migrated(database_url(connected(data, redis=False)))
     print("The database is up to date.")
 
 

@@ -16,8 +16,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.cli.options import Data, settings_in
-from app.db.engine import open_engine
-from app.db.migrations import is_current
+from app.cli.schema import difference, schema_at
 from app.embedded.errors import EmbeddedError
 from app.embedded.finding import with_embedded
 from app.embedded.programs import postgres_programs, valkey_program
@@ -104,15 +103,11 @@ def _installed(what: str, find: Callable[[], Path]) -> Finding:
 
 
 def _database(url: str) -> Finding:
-    engine = open_engine(url)
     try:
-        with engine.connect() as connection:
-            current = is_current(connection)
+        schema = schema_at(url)
     except SQLAlchemyError as error:
         return Finding("database", False, str(error.__cause__ or error), "check ORTHORANK_DATABASE_URL")
-    finally:
-        engine.dispose()
-    return Finding("database", current, "reached", "its schema is not that of this version: orthorank migrate")
+    return Finding("database", schema.current, "reached", difference(schema))
 
 
 def _redis(url: str) -> Finding:

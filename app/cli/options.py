@@ -27,6 +27,10 @@ class NotConnected(Exception):
     """No server is configured, and none runs in the state folder."""
 
 
+class OtherSchema(Exception):
+    """The database has a schema that this version cannot work with."""
+
+
 def settings_in(data: Path | None) -> Settings:
     """Read the settings, with `--data` before the environment."""
     settings = load_settings()

@@ -16,7 +16,8 @@ from app.api.punctual import PunctualProtocol
 from app.api.streams import Streams
 from app.api.vote_protocol import protocol_of
 from app.cli.addresses import Host, Port, environment
-from app.cli.options import Data, connected
+from app.cli.options import Data, connected, database_url
+from app.cli.schema import require_schema
 from app.main import create_app
 from app.settings import ServerSettings
 
@@ -30,6 +31,7 @@ TICKS = 10
 def api(data: Data = None, host: Host = None, port: Port = None) -> None:
     """Serve the HTTP interface and the pages."""
     settings = connected(data)
+    require_schema(database_url(settings))
     # The application is made from the environment.
     os.environ.update(environment(settings))
     # Votes are committed by one thread, and five milliseconds until it has its turn, six times a group, are a wait.

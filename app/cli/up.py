@@ -18,8 +18,8 @@ import typer
 
 from app.cli.addresses import Host, Port, environment
 from app.cli.options import Data, database_url, settings_in
+from app.cli.schema import migrated
 from app.cli.supervisor import GaveUp, Program, Supervisor
-from app.db.migrations import upgrade
 from app.embedded.errors import EmbeddedError
 from app.embedded.finding import with_urls
 from app.embedded.postgres import PostgresServer
@@ -79,7 +79,7 @@ def _start_servers(supervisor: Supervisor, state: State, settings: Settings) -> 
         database=postgres.url if settings.database.url is None else None,
         redis=valkey.url if settings.redis.url is None else None,
     )
-    upgrade(database_url(ready))
+    migrated(database_url(ready))
     return ready
 
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from app.cli.options import Data, connected
+from app.cli.options import Data, connected, database_url
+from app.cli.schema import require_schema
 from workers.main import create_worker, worker_arguments
 
 commands = typer.Typer()
@@ -34,6 +35,7 @@ Only = Annotated[
 def worker(data: Data = None, only: Only = None) -> None:
     """Run refits and live updates; where both matter, one worker for each (`--only`)."""
     settings = connected(data)
+    require_schema(database_url(settings))
     if only in (Work.REFITS, Work.TASKS):
         os.nice(YIELDS)
     create_worker(settings).worker_main(worker_arguments(settings, only))

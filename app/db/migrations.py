@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
@@ -38,10 +39,34 @@ def check(url: str) -> None:
         command.check(_config(connection))
 
 
-def is_current(connection: Connection) -> bool:
-    """Whether the database has exactly the newest migration."""
-    heads = set(ScriptDirectory.from_config(_config(connection)).get_heads())
-    return set(MigrationContext.configure(connection).get_current_heads()) == heads
+class Schema(NamedTuple):
+    """How far a database was migrated.
+
+    Parameters
+    ----------
+    found : its last migration; None where it has had none.
+    expected : the last one of this version.
+    newer : whether this version does not know the one that was found.
+    """
+
+    found: str | None
+    expected: str
+    newer: bool
+
+    @property
+    def current(self) -> bool:
+        """Whether it is exactly the schema of this version."""
+        return self.found == self.expected
+
+
+def schema_of(connection: Connection) -> Schema:
+    """The schema of the database beside that of this version."""
+    known = ScriptDirectory.from_config(_config(connection))
+    expected = known.get_current_head()
+    assert expected is not None
+    found = MigrationContext.configure(connection).get_current_revision()
+    newer = found is not None and found not in {script.revision for script in known.walk_revisions()}
+    return Schema(found, expected, newer)
 
 
 def _run(url: str, action: Callable[[Config, str], None], revision: str) -> None:

@@ -70,10 +70,10 @@ def test_a_filled_database_goes_down_and_up(url: str, engine: Engine) -> None:
 
 def test_current_is_exactly_the_newest(url: str, engine: Engine) -> None:
     with engine.connect() as connection:
-        assert not migrations.is_current(connection)
+        assert not migrations.schema_of(connection).current
     migrations.upgrade(url)
     with engine.connect() as connection:
-        assert migrations.is_current(connection)
+        assert migrations.schema_of(connection).current
 
 
 @pytest.mark.parametrize("statement", ["UPDATE votes SET voter = 'x'", "DELETE FROM votes", "TRUNCATE votes CASCADE"])
