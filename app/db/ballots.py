@@ -8,7 +8,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from app.db.arrays import document, moments, plain, texts
@@ -25,8 +24,6 @@ SELECT extract(epoch FROM store_pairs(
     :propensity, :created_at
 ))
 """)
-REFUSED = "OR001"
-"""The state that the function ends with where not every vote can be stored."""
 
 
 class Footing(NamedTuple):
@@ -63,13 +60,8 @@ class BallotRepository:
         groups : in the order of the boards' numbers.
         now : the time of votes that bring none.
         """
-        try:
-            received = at_once(self._session, STORE, _values(groups, now))
-        except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) != REFUSED:
-                raise
-            return None
-        return datetime.fromtimestamp(float(received), UTC)
+        received = at_once(self._session, STORE, _values(groups, now))
+        return None if received is None else datetime.fromtimestamp(float(received), UTC)
 
 
 def _values(groups: Groups, now: datetime) -> dict[str, str]:

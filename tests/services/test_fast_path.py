@@ -21,6 +21,7 @@ from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.items import ItemDraft
 from app.domain.keys import KeyDraft
+from app.embedded.postgres import PostgresServer
 from app.services import boards, contexts, items, keys
 from app.services.ballot_box.casts import Cast, Fate, Stored
 from app.services.ballot_box.fast_path import FastPath
@@ -286,7 +287,9 @@ def test_settings_of_a_database_change_no_vote(
     engine.dispose()
 
 
-def test_what_is_refused_undoes_nothing_else(fast: Watched, write: Write, open_work: Open, secret: str) -> None:
+def test_what_is_refused_undoes_nothing_else_and_is_not_logged(
+    fast: Watched, write: Write, open_work: Open, secret: str, postgres_server: PostgresServer
+) -> None:
     board = make_board(open_work)
     write([cast(board, secret)])
     twice = [cast(board, secret, context={"id": "c"}, voter="v") for _ in range(2)]
@@ -294,3 +297,4 @@ def test_what_is_refused_undoes_nothing_else(fast: Watched, write: Write, open_w
     assert fast.groups == 0
     assert codes(write([cast(board, secret)])) == ["new"]
     assert fast.groups == 1
+    assert "votes could be stored" not in (postgres_server.state.logs / "postgres.log").read_text()
