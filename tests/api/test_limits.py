@@ -24,6 +24,8 @@ from tests.api.conftest import BoardCaller, Caller, ballot, problem
 
 Serve = Callable[[Settings], AbstractContextManager[TestClient]]
 NOWHERE = "unix:///nonexistent/redis.sock"
+TWENTY = range(15, 21)
+"""Seconds left of twenty on a machine that does other work."""
 
 
 @pytest.fixture
@@ -49,10 +51,10 @@ def test_a_minutes_worth_passes_at_once_and_no_more(redis: Redis) -> None:
 
 
 def test_two_processes_count_together(redis: Redis) -> None:
-    limiters = [RateLimiter(redis, per_minute=50) for _ in range(4)]
+    limiters = [RateLimiter(redis, per_minute=10) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
         waits = list(pool.map(lambda number: limiters[number % 4].wait("a"), range(200)))
-    assert waits.count(0) == 50
+    assert waits.count(0) == 10
 
 
 def test_no_limit_asks_nobody(redis: Redis) -> None:
@@ -83,9 +85,9 @@ def test_time_pays_for_part_of_what_is_asked(redis: Redis) -> None:
 
 
 def test_what_was_served_is_paid_for_even_beyond_the_limit(redis: Redis) -> None:
-    limiter = RateLimiter(redis, per_minute=600)
-    assert limiter.quotas({"a": 600})["a"].passed == 600
-    assert limiter.settle({"a": 20}) == {"a": 3}, "two seconds of debt, and the next step"
+    limiter = RateLimiter(redis, per_minute=60)
+    assert limiter.quotas({"a": 60})["a"].passed == 60
+    assert limiter.settle({"a": 2}) == {"a": 3}, "two seconds of debt, and the next step"
     assert limiter.wait("a") == 3
     assert limiter.quotas({"a": 5})["a"].passed == 0
 
@@ -124,7 +126,7 @@ def test_over_http_the_limit_is_each_keys_own(settings: Settings, admin: dict[st
             assert client.get("/v1/boards", headers=admin).status_code == 200
         answer = client.get("/v1/boards", headers=admin)
         problem(answer, 429, "rate-limit")
-        assert int(answer.headers["retry-after"]) == 20
+        assert int(answer.headers["retry-after"]) in TWENTY
         assert client.get("/v1/boards").status_code == 200, "counted by address"
         assert client.get("/healthz").status_code == 200
     assert len(redis.keys()) == 2
@@ -141,7 +143,7 @@ def test_pages_and_their_parts_count_for_the_address(
         for path in (f"/boards/{board.slug}", part, "/docs", "/v1/boards"):
             answer = client.get(path)
             problem(answer, 429, "rate-limit")
-            assert int(answer.headers["retry-after"]) == 20
+            assert int(answer.headers["retry-after"]) in TWENTY
         assert client.get("/static/orthorank.css").status_code == 200
     assert len(redis.keys()) == 1
 

@@ -20,13 +20,13 @@ async def waits(patience: Patience, count: int) -> list[Future[Fate]]:
 
 
 def test_a_wait_ends_when_its_time_has_come() -> None:
-    asyncio.run(end_in_turn(Patience(0.05, lambda: LATE)))
+    asyncio.run(end_in_turn(Patience(0.4, lambda: LATE)))
 
 
 async def end_in_turn(patience: Patience) -> None:
     early, answered = await waits(patience, 2)
     answered.set_result(IN_TIME)
-    await asyncio.sleep(0.03)
+    await asyncio.sleep(0.2)
     (late,) = await waits(patience, 1)
     assert await early is LATE
     assert not late.done()

@@ -172,14 +172,14 @@ def test_a_stop_lets_votes_be_answered() -> None:
 
 def test_a_quiet_connection_is_closed_and_a_waiting_one_is_not() -> None:
     writer = refusing()
-    with served(writer, timeout_keep_alive=0.2) as port:
+    with served(writer, timeout_keep_alive=0.5) as port:
         wire = Wire(port)
         wire.send(vote())
         wire.reply()
         writer.may.clear()
         wire.send(vote())
         writer.await_votes(2)
-        time.sleep(0.4)
+        time.sleep(0.8)
         writer.may.set()
         assert wire.reply().status == 404
         assert wire.ended()
@@ -274,8 +274,8 @@ def test_a_caller_that_does_not_read_its_answers_gets_no_more_of_them() -> None:
         protocol.loop.call_later(0.2, protocol.resume_writing)
 
     with served(refusing(), changes={"connection_made": full}) as port:
-        wire = Wire(port)
         began = time.monotonic()
+        wire = Wire(port)
         wire.send(vote())
         assert told(wire.reply()) == (404, "as-told")
         assert time.monotonic() - began > 0.15

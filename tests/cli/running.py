@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -45,13 +46,18 @@ class Up:
     def family(self) -> dict[str, psutil.Process]:
         """What it runs, by name; a part that is down may be missing."""
         state = locate_state(self.folder)
-        servers = {server.name: server.pid for server in (PostgresServer(state), ValkeyServer(state))}
-        found = {name: psutil.Process(pid) for name, pid in servers.items() if pid is not None}
+        found = {}
+        for server in (PostgresServer(state), ValkeyServer(state)):
+            # Whatever is there now may end before it is looked at.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if (pid := server.pid) is not None:
+                    found[server.name] = psutil.Process(pid)
         for child in psutil.Process(self.process.pid).children():
-            words = child.cmdline() if child.status() != psutil.STATUS_ZOMBIE else []
-            if "app.cli" in words:
-                name, *more = words[words.index("app.cli") + 1 :]
-                found[f"{name}-{more[1]}" if name == "worker" else name] = child
+            with contextlib.suppress(psutil.NoSuchProcess):
+                words = child.cmdline()
+                if "app.cli" in words:
+                    name, *more = words[words.index("app.cli") + 1 :]
+                    found[f"{name}-{more[1]}" if name == "worker" else name] = child
         return found
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:

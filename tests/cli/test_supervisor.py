@@ -9,12 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event, Timer
+from threading import Event
 
 import psutil
 import pytest
 
 from app.cli.supervisor import GaveUp, Patience, Program, Supervisor
+from tests.faults.parts import lives
 
 QUICK = Patience(first=0.01, longest=0.02, healthy=60, failures=3)
 
@@ -77,13 +78,17 @@ def test_waits_double_up_to_the_longest() -> None:
 
 
 def test_a_child_that_ran_well_for_a_while_is_forgiven(lines: list[str], program: Callable[[str], Program]) -> None:
-    supervisor = Supervisor(lines.append, Patience(first=0.01, longest=0.01, healthy=0, failures=1))
-    supervisor.start(program("pass"))
     stop = Event()
-    Timer(1.5, stop.set).start()
+
+    def say(line: str) -> None:
+        lines.append(line)
+        if lines.count("child runs again") > 2:
+            stop.set()
+
+    supervisor = Supervisor(say, Patience(first=0.01, longest=0.01, healthy=0, failures=1))
+    supervisor.start(program("pass"))
     supervisor.watch(stop, pause=0.01)
     supervisor.stop()
-    assert lines.count("child runs again") > 2
 
 
 def test_a_stop_ends_children_that_ignore_it_and_what_they_left(
@@ -100,7 +105,7 @@ def test_a_stop_ends_children_that_ignore_it_and_what_they_left(
     until(lambda: child.log_tail() != "")
     grandchild, pid = int(child.log_tail()), pid_of(child)
     supervisor.stop()
-    until(lambda: not psutil.pid_exists(pid) and not _lives(grandchild))
+    until(lambda: not psutil.pid_exists(pid) and not lives(grandchild))
 
 
 def test_the_last_started_is_stopped_first(lines: list[str]) -> None:
@@ -125,10 +130,6 @@ def test_children_die_with_a_killed_supervisor(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        assert _lives(pid)
+        assert lives(pid)
         parent.kill()
-    until(lambda: not _lives(pid))
-
-
-def _lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    until(lambda: not lives(pid))

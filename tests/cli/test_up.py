@@ -18,6 +18,7 @@ from redis import Redis
 from app.embedded.postgres import PostgresServer
 from app.embedded.state import locate_state
 from tests.cli.running import Up, orthorank
+from tests.faults.parts import lives
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def test_a_killed_supervisor_leaves_nothing_and_the_next_start_finds_it_whole(st
     everyone = psutil.Process(up.process.pid).children(recursive=True)
     up.process.kill()
     up.process.wait()
-    until(lambda: not any(process.is_running() and process.status() != "zombie" for process in everyone))
+    until(lambda: not any(lives(process.pid) for process in everyone))
     server = PostgresServer(locate_state(up.folder))
     server.start()
     try:

@@ -18,6 +18,7 @@ import pytest
 from app.embedded.errors import BadFolder, NotStarted
 from app.embedded.postgres import PostgresServer
 from app.embedded.state import State, open_state
+from tests.faults.parts import lives
 
 START = """
 import sys
@@ -39,7 +40,7 @@ def setting(url: str, name: str) -> str:
 
 def await_gone(pid: int, seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while lives(pid):
         assert time.monotonic() < deadline, f"process {pid} lives on"
         time.sleep(0.02)
 

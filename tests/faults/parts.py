@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -21,6 +23,8 @@ from tests.benchmarks.acquire import free_port
 from tests.faults.voters import Answer, asked
 
 BIN = Path(sys.executable).parent
+SETTLED = 0.2
+"""Seconds after which a process that was stopped has nothing on its way to the database any more."""
 SETTINGS = {
     "ORTHORANK_VOTES_PATIENCE": "1",
     "ORTHORANK_WORKER_SWEEP_SECONDS": "1",
@@ -101,7 +105,9 @@ def kill_server(server: PostgresServer | ValkeyServer) -> None:
         return
     first = psutil.Process(server.pid)
     for process in (first, *first.children(recursive=True)):
-        process.kill()
+        # Those that see their first one dead end by themselves.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     if server.process is not None:
         server.process.wait()
 
@@ -113,3 +119,32 @@ def await_truth(holds: Callable[[], bool], *, seconds: float) -> float:
         assert time.monotonic() - began < seconds, f"not within {seconds} s"
         time.sleep(0.05)
     return time.monotonic() - began
+
+
+def lives(pid: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def kill_while(process: subprocess.Popen[Any] | psutil.Process, holds: Callable[[], bool], *, seconds: float) -> None:
+    """Kill a process at a moment at which something holds: it stands still while it is looked at."""
+    began = time.monotonic()
+    while not _caught(process, holds):
+        assert time.monotonic() - began < seconds, f"not within {seconds} s"
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+
+
+def _caught(process: subprocess.Popen[Any] | psutil.Process, holds: Callable[[], bool]) -> bool:
+    if not holds():
+        return False
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(SETTLED)
+    if holds():
+        return True
+    process.send_signal(signal.SIGCONT)
+    return False

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.parts import await_truth
+from tests.faults.parts import await_truth, kill_while
 from tests.faults.poll import Poll
 from tests.faults.supervised import Supervised
 
@@ -49,9 +49,8 @@ def seconds_to_recover(poll: Poll, service: Supervised, kill: Callable[[], objec
 def seconds_to_resume(poll: Poll, service: Supervised) -> float:
     """From the death of a worker in the middle of a refit until another one has taken the refit up."""
     job = poll.ask_refit()
-    await_truth(lambda: 0 < poll.job(job)["progress"] < 0.7, seconds=60)
+    kill_while(service.up.family()["worker-refits"], lambda: 0 < poll.job(job)["progress"] < 0.7, seconds=60)
     began = time.monotonic()
-    service.kill("worker-refits")
     assert poll.job(job)["state"] == "running"
     await_truth(lambda: poll.attempts(job) > 1, seconds=3 * BAR)
     taken = time.monotonic() - began

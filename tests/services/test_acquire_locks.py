@@ -26,6 +26,7 @@ from app.services.acquire import run
 from app.services.acquire.hatch import Guest, Hatch, Works
 from app.services.loaded.shelf import Shelf
 from tests.conftest import RecordingQueue
+from tests.faults.parts import await_truth
 from tests.refitting import Bench, features_of, new_board
 
 A_WHILE = 0.3
@@ -33,6 +34,9 @@ A_WHILE = 0.3
 SEEN = text("""
 SELECT (SELECT count(*) FROM contexts WHERE board_id = :board AND offered_at <= :moment),
        (SELECT count(*) FROM offers WHERE board_id = :board AND (id <= :offers OR created_at <= :moment))
+""")
+BLOCKED = text("""
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """)
 OF_RETIRED = text("""
 SELECT count(*), count(*) FILTER (WHERE offers.created_at >= active_to) FROM assignments
@@ -103,6 +107,16 @@ def held_up(connection: Connection, board: Board) -> None:
     connection.execute(text(insert), values)
 
 
+def await_blocked(bench: Bench) -> None:
+    """Wait until somebody waits for a lock."""
+
+    def waits() -> bool:
+        with bench.engine.connect() as connection:
+            return bool(connection.execute(BLOCKED).scalar_one())
+
+    await_truth(waits, seconds=30)
+
+
 def done(future: Future[Any]) -> bool:
     return bool(wait([future], timeout=A_WHILE).done)
 
@@ -114,7 +128,7 @@ def test_marks_wait_for_draws_that_are_not_committed(bench: Bench, board: Board,
     with ThreadPoolExecutor(2) as pool, bench.engine.connect() as other:
         held_up(other, board)
         drawn = pool.submit(ask, board, "late")
-        assert not done(drawn)
+        await_blocked(bench)
         found = pool.submit(marks, bench, board)
         waited = not done(found)
         other.rollback()
@@ -197,7 +211,7 @@ def test_a_change_of_items_waits_for_draws(bench: Bench, board: Board, ways: Way
     with ThreadPoolExecutor(2) as pool, bench.engine.connect() as other:
         held_up(other, board)
         drawn = pool.submit(ask, board, "late")
-        assert not done(drawn)
+        await_blocked(bench)
         retired = pool.submit(retire)
         waited = not done(retired)
         other.rollback()

@@ -174,9 +174,10 @@ def test_a_vote_that_breaks_the_writer_breaks_it_alone() -> None:
 
 
 def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None:
-    gate = threading.Event()
+    gate, began = threading.Event(), threading.Event()
 
     def slow(group: Sequence[Cast]) -> list[Fate]:
+        began.set()
         gate.wait()
         return [Unavailable("late", "") for _ in group]
 
@@ -185,7 +186,7 @@ def test_a_full_box_and_a_long_wait_are_503_with_the_time_to_come_back() -> None
         door = VoteDoor(box, patience=0.5)
         call = Call("x", None, "", b'{"left": "a", "right": "b", "outcome": "left"}', True)
         first = asyncio.create_task(door.respond(call))
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(began.wait)
         rest = [asyncio.create_task(door.respond(call)) for _ in range(3)]
         answers = await asyncio.gather(first, *rest)
         gate.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from sqlalchemy import Engine, text
@@ -105,10 +105,11 @@ def test_judgements_that_come_after_the_marks_are_due_and_in_the_next_refit(benc
 
 
 def test_a_refit_waits_for_judgements_on_their_way(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    board, work = voted(bench), bench.work()
+    board, work, written = voted(bench), bench.work(), Event()
     commit = work.commit
 
     def late() -> None:
+        written.set()
         time.sleep(0.5)
         commit()
 
@@ -120,7 +121,7 @@ def test_a_refit_waits_for_judgements_on_their_way(bench: Bench, monkeypatch: py
 
     thread = Thread(target=send)
     thread.start()
-    time.sleep(0.2)
+    assert written.wait(30)
     found = bench.refit(board.slug)
     thread.join()
     assert said(found.summary) == ["j"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -101,10 +101,11 @@ def test_a_rule_that_a_refit_has_seen_is_not_due_whatever_its_date(bench: Bench,
 
 
 def test_a_refit_waits_for_a_rule_on_its_way(bench: Bench, board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = bench.work()
+    work, written = bench.work(), Event()
     commit = work.commit
 
     def late() -> None:
+        written.set()
         time.sleep(0.5)
         commit()
 
@@ -116,7 +117,7 @@ def test_a_refit_waits_for_a_rule_on_its_way(bench: Bench, board: Board, monkeyp
 
     thread = Thread(target=add)
     thread.start()
-    time.sleep(0.2)
+    assert written.wait(30)
     bench.refit(board.slug)
     thread.join()
     assert excluded(bench, board) == {"bot": 20}

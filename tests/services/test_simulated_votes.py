@@ -18,6 +18,7 @@ from app.domain.features import Feature
 from app.domain.items import ItemDraft
 from app.services import demo, keys
 from app.services.simulate import FEATURES, Simulation, active_items, prepare
+from tests.faults.parts import await_truth
 
 Open = Callable[[], UnitOfWork]
 THREE = {name: ItemDraft() for name in ("ada", "bell", "curie")}
@@ -90,13 +91,13 @@ def test_votes_come_at_the_rate_until_stopped(open_work: Open) -> None:
         for batch in simulation.run(most=None, rate=40, stop=stop):
             fates.update(batch)
 
-    thread = threading.Thread(target=vote)
+    began, thread = time.monotonic(), threading.Thread(target=vote)
     thread.start()
-    time.sleep(1.5)
+    await_truth(lambda: fates["created"] >= 40, seconds=30)
     stop.set()
     thread.join(5)
     assert not thread.is_alive()
-    assert 10 <= fates["created"] <= 61
+    assert fates["created"] <= 40 * (time.monotonic() - began) + 1
 
 
 def test_retired_items_are_not_drawn(open_work: Open) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import psutil
@@ -17,6 +15,7 @@ from app.domain.boards import DRAFT, Board
 from app.domain.items import ItemDraft
 from app.domain.parsing import parse
 from app.services import boards, items, votes
+from tests.faults.parts import await_truth, kill_while
 from tests.refitting import FEATURES, Bench, ballots
 from tests.workers.conftest import ROOT, Start
 
@@ -55,15 +54,6 @@ def board_with_votes(bench: Bench, size: int) -> Board:
     return board
 
 
-def await_truth(holds: Callable[[], bool], *, seconds: float) -> float:
-    """Seconds until it holds."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() - began < seconds, f"not within {seconds} s"
-        time.sleep(0.05)
-    return time.monotonic() - began
-
-
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_refit_costs_seconds(database: Engine, start: Start) -> None:
     bench = Bench(database)
@@ -72,9 +62,7 @@ def test_a_worker_killed_in_the_middle_of_a_refit_costs_seconds(database: Engine
         job = work.jobs.request(board.id)
         work.commit()
     beat, worker = start("beat"), start("worker")
-    await_truth(lambda: 0 < bench.job(job.id).progress < 0.7, seconds=90)
-    worker.send_signal(signal.SIGKILL)
-    worker.wait()
+    kill_while(worker, lambda: 0 < bench.job(job.id).progress < 0.7, seconds=90)
     assert bench.job(job.id).state == "running"
     start("worker")
     await_truth(lambda: bench.job(job.id).state == "succeeded", seconds=60)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,15 +15,13 @@ from sqlalchemy import Engine, text
 from app.db.models import Snapshot
 from app.db.tasks import LEASE
 from app.domain.boards import Board
-from tests.faults.parts import await_truth
+from tests.faults.parts import await_truth, kill_while
 from tests.refitting import Bench, ballots, cast, new_board
 from tests.workers.conftest import Start
 
 ITEMS = tuple(f"m{n:02}" for n in range(10))
 SIZE, LANGUAGES = 9_000, 9
 TABLES = ("batches", "tasks", "task_pieces")
-SETTLED = 0.2
-"""Seconds after which a process that was stopped has nothing on its way to the database any more."""
 ALONE = {"ORTHORANK_WORKER_PROCESSES": "1"}
 
 
@@ -101,24 +96,6 @@ def helped(log: Path) -> list[int]:
     return [int(number) for number in re.findall(r"made (\d+) tasks of batch", log.read_text())]
 
 
-def kill_while(process: subprocess.Popen[bytes], holds: Callable[[], bool]) -> None:
-    """Kill a process at a moment of which something holds: it stands still while it is looked at."""
-
-    def caught() -> bool:
-        if not holds():
-            return False
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(SETTLED)
-        if holds():
-            return True
-        process.send_signal(signal.SIGCONT)
-        return False
-
-    await_truth(caught, seconds=90)
-    process.kill()
-    process.wait()
-
-
 def at_work(bench: Bench) -> bool:
     """Whether two workers have tasks that they have not made."""
     return [missing > 0 for *_, missing in claimants(bench)] == [True, True]
@@ -156,7 +133,7 @@ def test_a_helping_worker_that_is_killed_costs_seconds(bench: Bench, board: Boar
     helper = start("worker", "--only", "tasks", **ALONE)
     start("beat")
     leader = start("worker", **ALONE)
-    kill_while(helper, lambda: at_work(bench))
+    kill_while(helper, lambda: at_work(bench), seconds=90)
     took = await_truth(succeeds(bench, asked), seconds=120)
     assert took > LEASE / 2
     assert leader.poll() is None
@@ -170,7 +147,7 @@ def test_a_leading_worker_that_is_killed_leaves_nothing(bench: Bench, board: Boa
     start("worker", "--only", "tasks", **ALONE)
     start("beat")
     leader = start("worker", **ALONE)
-    kill_while(leader, lambda: at_work(bench))
+    kill_while(leader, lambda: at_work(bench), seconds=90)
     (batch,) = batches(bench)
     start("worker", "--only", "live")
     await_truth(lambda: batch not in batches(bench), seconds=30)
