@@ -281,7 +281,7 @@ def ends(listener: Listener) -> bool:
 
 def wait_for(port: int) -> None:
     """Wait for a server."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while True:
         try:
             socket.create_connection(("127.0.0.1", port)).close()

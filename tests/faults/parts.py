@@ -62,7 +62,7 @@ class Parts:
             log, prepare = self._logs / f"{name}.log", die_with_parent(signal.SIGKILL)
             self._running[name] = spawn(command, log, environment=self.environment, prepare=prepare)
         if "api" in names:
-            await_truth(self.answers, seconds=60)
+            await_truth(self.answers, seconds=120)
 
     @property
     def environment(self) -> Mapping[str, str]:
