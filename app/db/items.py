@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,13 +11,18 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.orm import Session
 
-from app.db.arrays import texts
+from app.db.arrays import plain, texts
 from app.db.locks import Lock, hold
 from app.db.models import Item, ItemName, ItemSpan
 
 RESOLVE = text("""
 SELECT item_names.name, items.id, items.name FROM item_names JOIN items ON items.id = item_id
 WHERE item_names.board_id = :board AND item_names.name = ANY(CAST(:names AS text[]))
+""")
+
+NAMES = text("""
+SELECT item_names.board_id, item_names.name, items.id, items.name FROM item_names JOIN items ON items.id = item_id
+WHERE item_names.board_id = ANY(CAST(:boards AS bigint[])) LIMIT :most
 """)
 
 CREATE = text("""
@@ -71,6 +77,13 @@ class ItemRepository:
         """The items behind those of the names, own names or aliases, that are known."""
         rows = self._session.execute(RESOLVE, {"board": board_id, "names": texts(names)})
         return {name: ItemRef(item_id, own) for name, item_id, own in rows}
+
+    def names(self, board_ids: Iterable[int], *, most: int) -> dict[int, dict[str, ItemRef]]:
+        """The items behind all names on the boards, for at most so many names."""
+        found: defaultdict[int, dict[str, ItemRef]] = defaultdict(dict)
+        for board_id, name, item_id, own in self._session.execute(NAMES, {"boards": plain(board_ids), "most": most}):
+            found[board_id][name] = ItemRef(item_id, own)
+        return found
 
     def create(self, board_id: int, names: Iterable[str], *, active_from: datetime | None = None) -> dict[str, ItemRef]:
         """Add items of new names, active from then or from now; call `lock` first."""

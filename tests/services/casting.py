@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -16,17 +17,31 @@ from app.domain.errors import DomainError
 from app.domain.items import ItemDraft
 from app.domain.parsing import parse
 from app.services import boards, items
+from app.services.ballot_box.box import BallotBox
+from app.services.ballot_box.box import Write as Group
 from app.services.ballot_box.casts import Cast, Fate, Stored, named
 from app.services.ballot_box.writer import GroupWriter
 
 NUMBERS = count()
 Open = Callable[[], UnitOfWork]
 Write = Callable[[Sequence[Cast]], list[Fate]]
+PLENTY = 10**6
 
 
-def writer(open_work: Open, redis_url: str, *, per_minute: int) -> GroupWriter:
+class WholeWriter(GroupWriter):
+    """Writes until each vote has its fate, as the box does."""
+
+    def __call__(self, casts: Sequence[Cast]) -> list[Fate]:
+        fates: dict[Cast, Fate] = {}
+        while rest := [cast for cast in casts if cast not in fates]:
+            told = zip(rest, super().__call__(rest), strict=True)
+            fates |= {cast: fate for cast, fate in told if fate is not None}
+        return [fates[cast] for cast in casts]
+
+
+def writer(open_work: Open, redis_url: str, *, per_minute: int) -> WholeWriter:
     limiter = RateLimiter(open_redis(redis_url), per_minute=per_minute)
-    return GroupWriter(open_work, limiter, Tally(limiter))
+    return WholeWriter(open_work, limiter, Tally(limiter))
 
 
 def make_board(open_work: Open, **fields: Any) -> Board:
@@ -60,3 +75,19 @@ def _code(fate: Fate) -> str:
     if isinstance(fate, Stored):
         return "new" if fate.new else "known"
     return fate.code if isinstance(fate, DomainError) else "failed"
+
+
+def answered(write: Group, casts: Sequence[Cast], most: int = 100) -> list[Fate]:
+    """Put votes into a box and wait for their answers."""
+
+    async def run() -> list[Fate]:
+        box = BallotBox(write, most=most, most_bytes=PLENTY)
+        loop = asyncio.get_running_loop()
+        for each in casts:
+            each.loop, each.answer = loop, loop.create_future()
+            box.put(each)
+        fates = await asyncio.gather(*(each.answer for each in casts))
+        await asyncio.to_thread(box.close)
+        return list(fates)
+
+    return asyncio.run(run())

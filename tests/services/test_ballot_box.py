@@ -26,9 +26,7 @@ from app.domain.boards import Board
 from app.domain.errors import Unavailable
 from app.services.ballot_box.box import BallotBox
 from app.services.ballot_box.casts import Cast, Failed, Fate, Stored
-from tests.services.casting import Open, Write, cast, codes, make_board, writer
-
-PLENTY = 10**6
+from tests.services.casting import PLENTY, Open, Write, answered, cast, codes, make_board, writer
 
 
 def stored(database: Engine, board: Board) -> set[UUID]:
@@ -91,22 +89,6 @@ def test_a_vote_refused_by_the_rate_limit_stays_refused_when_its_group_is_tried_
     assert first.count("rate-limit") >= 1
     assert [code == "rate-limit" for code in again] == [code == "rate-limit" for code in first]
     assert len(stored(database, board)) == first.count("new")
-
-
-def answered(write: Write, casts: list[Cast], most: int = 100) -> list[Fate]:
-    """Put votes into a box and wait for their answers."""
-
-    async def run() -> list[Fate]:
-        box = BallotBox(write, most=most, most_bytes=PLENTY)
-        loop = asyncio.get_running_loop()
-        for each in casts:
-            each.loop, each.answer = loop, loop.create_future()
-            box.put(each)
-        fates = await asyncio.gather(*(each.answer for each in casts))
-        await asyncio.to_thread(box.close)
-        return list(fates)
-
-    return asyncio.run(run())
 
 
 def test_a_board_that_another_writer_holds_keeps_no_other_board_waiting(

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import Engine, create_engine, make_url, text
@@ -23,10 +23,11 @@ from app.domain.items import ItemDraft
 from app.domain.keys import KeyDraft
 from app.embedded.postgres import PostgresServer
 from app.services import boards, contexts, items, keys
-from app.services.ballot_box.casts import Cast, Fate, Stored
+from app.services.ballot_box.casts import Cast, Failed, Fate, Stored
 from app.services.ballot_box.fast_path import FastPath
+from app.services.ballot_box.writer import GroupWriter
 from tests.conftest import RecordingQueue
-from tests.services.casting import Open, Write, cast, codes, make_board, writer
+from tests.services.casting import Open, Write, answered, cast, codes, make_board, writer
 
 FEATURES = [{"name": "language", "kind": "categorical"}, {"name": "length", "kind": "numeric"}]
 ROWS = text("""
@@ -44,15 +45,16 @@ CONTEXTS = text("SELECT external_id, features::text, offered FROM contexts WHERE
 
 
 class Watched:
-    """The fast path, which counts the groups that it stored."""
+    """The fast path, which counts the groups that it stored, and their votes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.groups = 0
+        self.groups = self.votes = 0
         store = FastPath.store
 
-        def counted(path: FastPath, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
+        def counted(path: FastPath, casts: Sequence[Cast]) -> dict[Cast, Fate]:
             fates = store(path, casts)
-            self.groups += fates is not None
+            self.groups += len(fates) > 0
+            self.votes += len(fates)
             return fates
 
         monkeypatch.setattr(FastPath, "store", counted)
@@ -185,6 +187,48 @@ def test_several_boards_and_keys_are_stored_together(
     assert fast.groups == 1
     assert codes(write([cast(other, bound)])) == ["other-board"]
     assert (len(held(database, one)[0]), len(held(database, other)[0])) == (4, 2)
+
+
+def test_boards_that_are_remembered_do_not_wait_for_those_that_are_not(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    known, new = make_board(open_work), make_board(open_work)
+    write([cast(known, secret)])
+    key = str(uuid4())
+    with open_work() as work:
+        items.put(work, new, "gamma", ItemDraft())
+    group = [
+        cast(new, secret),
+        cast(known, secret),
+        cast(new, secret, right="nobody"),
+        cast(known, secret, id=key),
+        cast("nowhere", secret),
+    ]
+    assert codes(write(group)) == ["new", "new", "unknown-item", "new", "unknown-board"]
+    assert (fast.groups, fast.votes) == (1, 2)
+    taken = [cast(new, secret), cast(known, secret, id=key), cast(known, secret)]
+    assert codes(write(taken)) == ["new", "known", "new"]
+    assert fast.votes == 2
+    assert codes(write([cast(known, secret), cast(new, secret, right="nobody")])) == ["new", "unknown-item"]
+    assert fast.votes == 3
+    assert codes(write([cast(new, secret, right="gamma")])) == ["new"]
+    assert fast.votes == 4, "all names on a board are remembered with it"
+    assert (len(held(database, known)[0]), len(held(database, new)[0])) == (5, 3)
+
+
+def test_votes_that_are_stored_are_answered_where_the_next_ones_fail(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, new = make_board(open_work), make_board(open_work)
+    write([cast(known, secret)])
+
+    def broken(*_: Any) -> dict[Cast, Fate]:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(GroupWriter, "_store", broken)
+    told = answered(partial(GroupWriter.__call__, write), [cast(board, secret) for board in (known, new, known)])
+    assert ["broken" if isinstance(fate, Failed) else codes([fate])[0] for fate in told] == ["new", "broken", "new"]
+    assert (fast.votes, len(held(database, known)[0]), len(held(database, new)[0])) == (2, 3, 0)
 
 
 def test_a_context_of_the_pool_is_offered_by_its_first_vote(

@@ -17,7 +17,7 @@ from app.domain.errors import Unavailable
 from app.services.ballot_box.casts import Cast, Failed, Fate
 from app.services.one_thread import OneThread
 
-Write = Callable[[Sequence[Cast]], list[Fate]]
+Write = Callable[[Sequence[Cast]], Sequence[Fate | None]]
 
 LARGEST = 512
 """Votes that are written together."""
@@ -42,7 +42,8 @@ class BallotBox(OneThread):
 
     Parameters
     ----------
-    write : commits a group; raises what the driver raises where the connection is lost, and may then be called again.
+    write : commits a group, or some of it, and is called again for votes without a fate; raises what the driver raises
+        where the connection is lost, and may then be called again too.
     most : votes that may wait.
     most_bytes : bytes of their requests, and of those being written; alone a vote may be larger.
     """
@@ -101,8 +102,9 @@ class BallotBox(OneThread):
                 self._see_apart(group, error)
                 return
             else:
-                _deliver(zip(group, fates, strict=True))
-                return
+                told = list(zip(group, fates, strict=True))
+                _deliver((cast, fate) for cast, fate in told if fate is not None)
+                group = [cast for cast, fate in told if fate is None]
 
     def _see_boards_apart(self, group: Sequence[Cast]) -> None:
         """No board waits for what holds up another: the votes of the one that is held up go back into the queue."""

@@ -28,7 +28,7 @@ from app.services.ballot_box.casts import Cast, Fate, Stored
 REMEMBERED = 1_000
 """Boards, and keys, kept in memory; beyond them it begins anew."""
 NAMES = 10_000
-"""Names of items that are kept of a board."""
+"""Names of items that are kept of a board, and read at a time."""
 
 
 @dataclass(slots=True)
@@ -83,15 +83,17 @@ class FastPath:
         known = self._boards.get(slug)
         return None if known is None else known.board
 
-    def learn(self, boards: Mapping[str, Board], callers: Mapping[str | None, Caller | DomainError | None]) -> None:
-        """Remember what was looked up."""
+    def learn(
+        self, work: UnitOfWork, boards: Mapping[str, Board], callers: Mapping[str | None, Caller | DomainError | None]
+    ) -> None:
+        """Remember what was looked up, and the items of boards that are new here: their next votes need no more."""
         if len(self._boards) > REMEMBERED:
             self._boards.clear()
         if len(self._callers) > REMEMBERED:
             self._callers.clear()
-        for slug, board in boards.items():
-            if slug not in self._boards or self._boards[slug].board != board:
-                self._boards[slug] = _Known(board)
+        new = {slug: board for slug, board in boards.items() if self.board(slug) != board}
+        named = work.items.names([board.id for board in new.values()], most=NAMES) if new else {}
+        self._boards |= {slug: _Known(board, named.get(board.id, {})) for slug, board in new.items()}
         self._callers |= {header: caller for header, caller in callers.items() if isinstance(caller, Caller)}
 
     def learn_items(self, slug: str, rows: Iterable[Row]) -> None:
@@ -112,24 +114,22 @@ class FastPath:
         self._work = None
         self._kept.close()
 
-    def store(self, casts: Sequence[Cast]) -> dict[Cast, Fate] | None:
-        """Store the votes and commit; None where the group has to go the long way, with nothing done.
+    def store(self, casts: Sequence[Cast]) -> dict[Cast, Fate]:
+        """Store the votes of boards on which all are as usual, and commit; all other votes have to go the long way.
 
         Requests that were counted here are not counted again.
         """
-        groups = self._groups(casts)
-        rows = [group.rows() for group in groups or ()]
-        prepared = [each for each in rows if each is not None]
-        if groups is None or len(prepared) < len(groups) or not self._counted(casts):
-            return None
+        prepared = [(group, rows) for group in self._groups(casts) if (rows := group.rows()) is not None]
+        if not prepared or not self._counted([cast for group, _ in prepared for cast in group.casts]):
+            return {}
         now = datetime.now(UTC)
-        received = self._stored([(group.footing(), own) for group, own in zip(groups, prepared, strict=True)], now)
+        received = self._stored([(group.footing(), rows) for group, rows in prepared], now)
         if received is None:
-            return None
+            return {}
         return {
             cast: Stored(group.known.board, votes.view_of(row, now=now, received_at=received), True)
-            for group, own in zip(groups, prepared, strict=True)
-            for cast, row in zip(group.casts, own, strict=True)
+            for group, rows in prepared
+            for cast, row in zip(group.casts, rows, strict=True)
         }
 
     def _stored(self, groups: Groups, now: datetime) -> datetime | None:
@@ -158,39 +158,40 @@ class FastPath:
         self._work = work
         return work
 
-    def _groups(self, casts: Sequence[Cast]) -> list[_Group] | None:
-        """The votes of each board in the order of the boards' numbers; None where one is not plain."""
+    def _groups(self, casts: Sequence[Cast]) -> list[_Group]:
+        """The votes of each board on which all are plain, in the order of the boards' numbers."""
         groups: dict[str, _Group] = {}
         opened: dict[tuple[str, str | None], _Group] = {}
+        apart: set[str] = set()
         for cast in casts:
             sender = cast.slug, cast.authorization
-            if sender not in opened and not self._open(sender, opened, groups):
-                return None
-            group = opened[sender]
-            if not votes.is_plain(cast.ballot, group.known.board):
-                return None
+            group = opened.get(sender) or self._open(sender, opened, groups)
+            if group is None or not votes.is_plain(cast.ballot, group.known.board):
+                apart.add(cast.slug)
+                continue
             group.casts.append(cast)
             group.ballots.append(cast.ballot)
-        return sorted(groups.values(), key=lambda group: group.known.board.id)
+        plain = [group for slug, group in groups.items() if slug not in apart]
+        return sorted(plain, key=lambda group: group.known.board.id)
 
     def _open(
         self,
         sender: tuple[str, str | None],
         opened: dict[tuple[str, str | None], _Group],
         groups: dict[str, _Group],
-    ) -> bool:
-        """Whether whoever sends this header may vote on the board of this slug, as it is remembered."""
+    ) -> _Group | None:
+        """The votes of a board as it is remembered; None where whoever sends this header may not vote on it."""
         slug, header = sender
         known, caller = self._boards.get(slug), self._callers.get(header)
         if known is None or caller is None:
-            return False
+            return None
         try:
             access.opened(known.board, slug, caller, "votes")
         except DomainError:
-            return False
-        opened[sender] = groups.setdefault(slug, _Group(known))
-        opened[sender].keys.add(caller.key_id)
-        return True
+            return None
+        group = opened[sender] = groups.setdefault(slug, _Group(known))
+        group.keys.add(caller.key_id)
+        return group
 
     def _counted(self, casts: Sequence[Cast]) -> bool:
         new = [cast for cast in casts if not cast.counted]

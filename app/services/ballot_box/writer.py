@@ -38,13 +38,16 @@ class GroupWriter:
         self._limiter = limiter
         self._fast = FastPath(open_work, tally)
 
-    def __call__(self, casts: Sequence[Cast]) -> list[Fate]:
-        """Store the votes that may be stored, commit, and say what became of each, in order."""
+    def __call__(self, casts: Sequence[Cast]) -> list[Fate | None]:
+        """Store the votes that may be stored, commit, and say what became of each, in order.
+
+        None of those that the next call is for: where boards went the fast way, none of them waits for the others.
+        """
         fates = self._fast.store(casts)
-        if fates is None:
+        if not fates:
             with self._open_work() as work:
                 fates = self._store(work, casts)
-        return [fates[cast] for cast in casts]
+        return [fates.get(cast) for cast in casts]
 
     def close(self) -> None:
         """Give the connection of the fast path back; nothing may be written any more."""
@@ -57,7 +60,7 @@ class GroupWriter:
         headers = {cast.authorization for cast in casts}
         versions, told = access.knock_all(work, {cast.slug for cast in casts}, headers)
         boards = self._boards_of(work, versions)
-        self._fast.learn(boards, told)
+        self._fast.learn(work, boards, told)
         for cast, caller in self._counted(casts, _callers(casts, told, fates), fates):
             try:
                 access.opened(boards.get(cast.slug), cast.slug, caller, "votes")
