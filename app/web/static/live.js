@@ -19,7 +19,14 @@ export class Live {
     for (const part of this.root.querySelectorAll("[data-part]")) this.parts.set(part.dataset.part, part.outerHTML);
     document.addEventListener("visibilitychange", () => document.hidden || this.refresh());
     const name = board.dataset.board;
-    this.stream = new Stream(`/v1/boards/${name}/stream`, () => headers(name), () => this.locked || this.refresh());
+    this.stream = new Stream(`/v1/boards/${name}/stream`, () => headers(name), () => this.told());
+  }
+
+  // News while an answer is on its way has it asked for once more afterwards: were each to end it, none would ever
+  // arrive from a board that changes faster than it answers.
+  told() {
+    if (this.request) this.again = true;
+    else if (!this.locked) this.refresh();
   }
 
   get address() {
@@ -39,6 +46,7 @@ export class Live {
     clearTimeout(this.timer);
     this.request?.abort();
     const request = (this.request = new AbortController());
+    this.again = false;
     try {
       await this.take(request.signal);
       if (!this.locked) this.stream.start();
@@ -49,11 +57,13 @@ export class Live {
       this.wait = Math.min(2 * this.wait, LONGEST);
       this.connection.textContent = "The server does not answer. What you see may be out of date; trying again.";
     }
-    if (this.request === request && !this.locked) this.plan();
+    if (this.request !== request) return;
+    this.request = null;
+    if (!this.locked) this.plan();
   }
 
   plan() {
-    const wait = this.stream.open && this.wait === INTERVAL ? TOLD : this.wait;
+    const wait = this.stream.open && this.wait === INTERVAL ? (this.again ? 0 : TOLD) : this.wait;
     this.timer = setTimeout(() => (document.hidden ? this.plan() : this.refresh()), wait);
   }
 
