@@ -25,11 +25,21 @@ Count = Callable[[str], int]
 """Counts a request of a caller; seconds for which the caller has to wait."""
 
 
+class Crowded(Exception):
+    """A browser asks for more pages than one address may have; `wait`: seconds until it gets the next one."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__()
+        self.wait = wait
+
+
 def _counted(request: Request) -> None:
     """Count a page, or a part of one, for the address that asks: it reads what the API reads, and takes as long."""
     count: Count = request.app.state.count
     wait = count(access.counted_as(None, request.client.host if request.client else "unknown"))
     if wait:
+        if "text/html" in request.headers.get("Accept", ""):
+            raise Crowded(wait)
         raise limited("rate-limit", "too many requests", retry_after=wait)
 
 
@@ -39,8 +49,16 @@ router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse,
 def mount(app: FastAPI, reader: Reader, count: Count) -> None:
     """Serve the pages and their static files from `app`; these are not counted."""
     app.state.pages, app.state.reader, app.state.count = Pages(), reader, count
+    app.add_exception_handler(Crowded, _crowded)
     app.mount("/static", Assets(directory=HERE / "static"), name="static")
     app.include_router(router)
+
+
+def _crowded(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Crowded)
+    answer = _pages(request).answer("crowded.html", status=429, wait=error.wait)
+    answer.headers["Retry-After"] = str(error.wait)
+    return answer
 
 
 def _pages(request: Request) -> Pages:

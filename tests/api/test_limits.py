@@ -144,6 +144,11 @@ def test_pages_and_their_parts_count_for_the_address(
             answer = client.get(path)
             problem(answer, 429, "rate-limit")
             assert int(answer.headers["retry-after"]) in TWENTY
+        told = client.get(f"/boards/{board.slug}", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        assert (told.status_code, told.headers["content-type"]) == (429, "text/html; charset=utf-8")
+        assert int(told.headers["retry-after"]) == 20
+        assert "<h1>Too many requests</h1>" in told.text
+        assert "again in 20 s." in told.text
         assert client.get("/static/orthorank.css").status_code == 200
     assert len(redis.keys()) == 1
 
