@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -30,6 +30,7 @@ from app.services.rankings.read import ranking
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
 from app.services.refit.frame import frame_of
+from app.services.refit.frozen import FrozenSegment
 from app.services.refit.gathering import gather
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
@@ -37,7 +38,7 @@ from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import mix
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.segments import segment
-from app.stats.types import Covariates
+from app.stats.types import Bools, Covariates, Ints, Sample
 from tests.refitting import ITEMS, Bench, ballots, cast, features_of, new_board
 
 
@@ -62,8 +63,38 @@ def scores(document: dict[str, Any], field: str = "score") -> list[float]:
     return [row[field] for row in sorted(document["rankings"], key=lambda row: row["item"]) if row["rank"]]
 
 
+@dataclass(frozen=True)
+class Rows:
+    """All rows of a board or a segment as of now, the refit's own among them, with the refit's models and tables.
+
+    Parameters
+    ----------
+    sample, mu : rows and models.
+    context_id : (n,) database ids.
+    earlier : (n,) rows that the refit had.
+    refitted, frozen : what it left.
+    stored : its own rows.
+    """
+
+    sample: Sample
+    mu: FoldModels
+    context_id: Ints
+    earlier: Bools
+    refitted: Refitted
+    frozen: FrozenSegment
+    stored: Stored
+
+    def target(self, estimand: str) -> Target:
+        return Target(self.refitted.estimands[estimand], self.frozen.every)
+
+
 def recomputed(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str = "") -> Any:
-    """All rows of the board as of now, the refit's own among them, scored anew with the refit's models and tables."""
+    """All rows scored anew."""
+    rows, clustering = rows_of(bench, board, snapshot, level), Clustering(fixed=True, unit=board.config.unit)
+    return one_step(rows.sample, rows.mu, {"": rows.target(estimand)}, clustering=clustering)[""]
+
+
+def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "") -> Rows:
     with bench.work() as work:
         marks = work.gather.marks(board.id)
     with bench.work() as work:
@@ -83,15 +114,16 @@ def recomputed(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, le
     alone = (frame.vote_id > snapshot.watermark) & (frame.context_id[row] == 0)
     fold[row[alone]] = refitted.board.spread.fold(mix(frame.vote_id[alone]))
     sample = frozen.nuisances.view(replace(sample, fold=fold), refitted=earlier)
+    context_id = frame.context_id
     if level:
         stored = Stored(frame, covariates_of(inputs, board.config)[0], levels_of(inputs, board.config))
         rows = Segments(stored).rows(level)
         sample = segment(sample, rows, propensity=sample.votes.propensity)
+        earlier, context_id = earlier[rows], context_id[rows]
     documents = inputs.contexts.features
     covariates = refitted.covariates(documents) if refitted.featuriser else Covariates(np.zeros((len(documents), 0)))
     mu = FoldModels(opened.models.models, covariates)
-    target = Target(refitted.estimands[estimand], frozen.every)
-    return one_step(sample, mu, {"": target}, clustering=Clustering(fixed=True, unit=board.config.unit))[""]
+    return Rows(sample, mu, context_id, earlier, refitted, frozen, opened.stored)
 
 
 def live_ballots(size: int, *, seed: int, contexts: int | None, offers: bool) -> list[dict[str, Any]]:

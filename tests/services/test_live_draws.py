@@ -32,12 +32,13 @@ from app.services.refit.inputs import Inputs
 from app.services.refit.response import Responses
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
+from app.stats.debias import thinning
 from app.stats.debias.folds import mix
-from app.stats.debias.influence import influence_of
 from app.stats.debias.one_step import Target
 from app.stats.debias.segments import segment
 from tests.refitting import ITEMS, Bench, ballots, cast, new_board
 from tests.services.annotating import Row, Tool
+from tests.services.thinned import Known, parts_of, stretched
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +77,14 @@ class Recount:
     snapshot : the refit.
     before : what the refit read.
     levels : segments, '' is the whole board.
+    thinned : whether the refit averaged over a draw of rows.
     """
 
     tool: Tool
     snapshot: Snapshot
     before: Inputs
     levels: Sequence[str] = ("",)
+    thinned: bool = False
 
     def agree(self) -> None:
         """Live answers say the same."""
@@ -122,10 +125,12 @@ class Recount:
         mu = FoldModels(opened.models.models, refitted.covariates(inputs.contexts.features))
         part = segment(sample, chosen, propensity=sample.votes.propensity)
         target = Target(refitted.estimands[estimand], frozen.every)
-        lines = list(influence_of(part, mu, {"": target})[""].by_row())
-        value, correction = (
-            np.concatenate([getattr(each, name) for each in lines]) for name in ("value", "correction")
-        )
+        value, correction = parts_of(part, mu, target)
+        if self.thinned:
+            with work() as opened_work:
+                known = Known.of(opened_work, self.snapshot, opened.stored, estimand, level)
+            times = known.of_rows(frame.context_id[chosen], earlier[chosen])
+            value, correction = stretched(known, (value, correction), times, target)
         psi = value + part.n_rows / heard * correction
         error = np.sqrt(psi.var(axis=0) / len(psi))
         return psi.mean(axis=0).tolist(), error.tolist(), part.n_rows
@@ -251,16 +256,21 @@ def leased_again(tool: Tool) -> list[Row]:
     return again[1::2]
 
 
-@pytest.mark.parametrize("fields", CASES)
+@pytest.mark.parametrize(("fields", "drawn"), [(CASES[0], None), (CASES[1], None), (CASES[1], 50)])
 def test_draws_add_what_a_recomputation_gives(
-    bench: Bench, shelf: Shelf, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, shelf: Shelf, fields: dict[str, Any], drawn: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where the refit drew rows to average over."""
+    if drawn is not None:
+        monkeypatch.setattr(thinning, "LEAST_ROWS", drawn)
+        monkeypatch.setattr(thinning, "PAIRS", 0)
     board = new_board(bench, unit="context", **fields)
     tool, update = Tool(bench, shelf, board, np.random.default_rng(3)), updater(bench)
     late, young = half_answered(tool), tool.draw([*range(300, 312), 100, 5])
     before = tool.inputs()
     snapshot = bench.refit(board.slug)
-    recount = Recount(tool, snapshot, before, ("", "lang:de") if "segments" in fields else ("",))
+    levels = ("", "lang:de") if "segments" in fields else ("",)
+    recount = Recount(tool, snapshot, before, levels, drawn is not None)
     assert len(recount.settled) < before.offers.ids.size
     assert recount.factors.min() < 0.7 * recount.factors.max()
 

@@ -24,6 +24,7 @@ class LiveRows:
     Parameters
     ----------
     sample : with propensities as they were logged, of draws times the chance of an answer.
+    context_id : (n,) database id of each row's context, 0 where there is none.
     refitted : (n,) rows that the refit had.
     fresh : (n,) rows that are the first of their context.
     drawn : (n, 4) what became of their draws, see `Drawn.counts`.
@@ -32,6 +33,7 @@ class LiveRows:
     """
 
     sample: Sample
+    context_id: Ints
     refitted: Bools
     fresh: Bools
     drawn: Floats
@@ -42,7 +44,8 @@ class LiveRows:
         """The rows of a mask (n,), with the counts of all."""
         votes = self.sample.votes
         part = segment(self.sample, rows, propensity=votes.propensity)
-        return replace(self, sample=part, refitted=self.refitted[rows], fresh=self.fresh[rows], drawn=self.drawn[rows])
+        columns = ("context_id", "refitted", "fresh", "drawn")
+        return replace(self, sample=part, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows:
@@ -68,7 +71,7 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
     new = _newcomers(population, touched, inputs.roster.names, shown=shown)
     fresh = _first(rows.context) & ~np.isin(rows.context_id, touched.known[touched.known > 0])
     counts = np.zeros((len(rows), 4)) if drawn is None else drawn.counts()
-    return LiveRows(sample, refitted, fresh, counts, int(shown.sum()), new).take(kept)
+    return LiveRows(sample, rows.context_id, refitted, fresh, counts, int(shown.sum()), new).take(kept)
 
 
 def _units(population: Population, frozen: FrozenBoard) -> Hashes:

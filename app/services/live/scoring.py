@@ -108,7 +108,9 @@ def scored(
 def _of_segment(refitted: Refitted, frozen: FrozenSegment, rows: LiveRows, mu: _Tabulated) -> SegmentSums:
     sample = frozen.nuisances.view(rows.sample, refitted=rows.refitted)
     targets = {key: Target(refitted.estimands[key[0]], frozen.graph(key[1])) for key in frozen.scores}
-    sums = live_sums(sample, mu, targets, apart=bool(frozen.apart))
+    draw = frozen.thinned
+    thinned = None if draw is None else (draw.times_of(rows.context_id, rows.refitted), draw.centres)
+    sums = live_sums(sample, mu, targets, apart=bool(frozen.apart), thinned=thinned)
     return SegmentSums({**sums}, Counts.of(sample), int(rows.fresh.sum()), _heard(frozen, rows))
 
 

@@ -15,30 +15,30 @@ from app.services.refit.frame import Frame, PropensityKind
 from app.services.refit.inputs import Inputs, Roster
 from app.services.refit.population import Unit
 from app.services.refit.response import Answers, Responses
-from app.services.refit.scoring import DEBIASED
+from app.services.refit.scoring import DEBIASED, PLUGIN
 from app.services.refit.segments import Segments
 from app.services.refit.shares import Shares
 from app.services.refit.tables import Counts, Table
+from app.services.refit.thinned import Thinned, pack_thinned, unpack_thinned
 from app.stats.debias.folds import FoldRule, Spread
 from app.stats.debias.live import Apart, Nuisances, parts_behind
 from app.stats.debias.moments import Moments
-from app.stats.debias.one_step import Target
+from app.stats.debias.one_step import Target, thinning_of
 from app.stats.debias.paired import PairedCrossFit
 from app.stats.debias.propensity import KeptRates
 from app.stats.debias.response import ResponseRates
 from app.stats.debias.support import Pairs, support_of
 from app.stats.gars import Estimand, Graph
-from app.stats.types import Bools, Estimate, Rule, Sample
+from app.stats.types import Bools, Estimate, Floats, Rule, Sample
 
 LIVE = "live"
 """Kind of the artifacts: the whole board first, then its segments in order."""
 
-NO_SCORES, LEARNED, DRAWS, JUDGES, LARGE = "few_votes", "learned_propensities", "draws", "judges", "large"
+NO_SCORES, LEARNED, DRAWS, JUDGES = "few_votes", "learned_propensities", "draws", "judges"
 RANKINGS = "rankings"
 """Why votes of a board wait for its next refit: nothing is scored yet; propensities are learned from features; pairs
 were drawn here, and rows are votes or propensities are frequencies, which answers that are out have a part in; judges
-say what is not known of new contexts; only some rows have a value, and a late vote may be on another; the pairs of a
-ranking are told apart by counting equal ones."""
+say what is not known of new contexts; the pairs of a ranking are told apart by counting equal ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class FrozenSegment:
     scores : (estimand, pairs) of the scores that have a covariance.
     apart : where pairs were drawn, values and corrections of these scores on their own.
     per_pair : offers for each drawn pair.
+    thinned : rows drawn where not all have values and late votes change rows; None elsewhere.
     """
 
     nuisances: Nuisances
@@ -91,6 +92,7 @@ class FrozenSegment:
     scores: tuple[tuple[str, Pairs], ...]
     apart: dict[tuple[str, Pairs], Apart]
     per_pair: float
+    thinned: Thinned | None
 
     def graph(self, pairs: Pairs) -> Graph:
         """The graph of that mode."""
@@ -106,7 +108,6 @@ def refits_only(inputs: Inputs, frame: Frame, tables: Sequence[Table]) -> str | 
         JUDGES: inputs.judges is not None and inputs.judges.margins is not None,
         LEARNED: frame.kind == "estimated-lightgbm",
         NO_SCORES: not any(table.ranked.size and table.covariance is not None for table in scored),
-        LARGE: frame.clustering.unit == "context" and any(table.rows_used < table.n_rows for table in scored),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
@@ -138,6 +139,7 @@ class Freezer:
         for table in tables:
             if table.estimator == DEBIASED and table.covariance is not None and table.ranked.size:
                 scored.setdefault(table.segment, []).append(table)
+        plug_in = {_key(table): table.value for table in tables if table.estimator == PLUGIN}
         names = sorted(scored.keys() - {""})
         answers = Responses(self.inputs).answers() if _drawn(self.inputs) else None
         board, curve = _board_header(self.frame, self.inputs.roster), _curve(answers)
@@ -148,6 +150,7 @@ class Freezer:
             if answers is not None:
                 header["per_pair"] = self._shares(rows).per_pair()
                 arrays |= self._apart(sample, scored[name])
+            arrays |= self._thinned(rows, sample, scored[name], plug_in)
             if not name:
                 header["board"] = board | {"segments": names} | curve[0]
                 arrays |= curve[1]
@@ -166,6 +169,20 @@ class Freezer:
             there = replace(there, offers=offers)
         return Shares.of(there, context_id, exposure.row)
 
+    def _thinned(
+        self,
+        rows: Bools | None,
+        sample: Sample,
+        tables: Sequence[Table],
+        plug_in: Mapping[tuple[str, str, str], Floats],
+    ) -> dict[str, NDArray[Any]]:
+        """Nothing where no row changes: a vote on a battle is a row of its own."""
+        thinning = thinning_of(sample, self.mu) if self.frame.clustering.unit == "context" else None
+        if thinning is None:
+            return {}
+        context_id = self.frame.context_id if rows is None else self.frame.context_id[rows]
+        return pack_thinned(thinning, context_id, [(table, plug_in[_key(table)]) for table in tables])
+
     def _apart(self, sample: Sample, tables: Sequence[Table]) -> dict[str, NDArray[Any]]:
         support = support_of(sample)
         targets = {
@@ -183,6 +200,10 @@ class Freezer:
             "apart.square": np.array([each.value.square for each in parts]),
             "apart.correction": np.array([each.correction for each in parts]),
         }
+
+
+def _key(table: Table) -> tuple[str, str, str]:
+    return table.segment, table.estimand, table.pairs
 
 
 def unfreeze_board(body: bytes) -> FrozenBoard:
@@ -219,6 +240,7 @@ def unfreeze_segment(body: bytes) -> FrozenSegment:
         scores=scores,
         apart=dict(zip(scores, parts, strict=True)) if parts else {},
         per_pair=header.get("per_pair", 1.0),
+        thinned=unpack_thinned(arrays, scores),
     )
 
 

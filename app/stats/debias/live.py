@@ -25,7 +25,9 @@ from app.stats.debias.clusters import Clustering
 from app.stats.debias.influence import InfluenceRows, influence_of
 from app.stats.debias.moments import Moments
 from app.stats.debias.one_step import CrossFit, Target, one_step, ranked_items
+from app.stats.debias.paired import is_pairwise
 from app.stats.debias.propensity import KeptRates, Unit, corrected_for_exclusions, used_propensities
+from app.stats.debias.stretching import Centre
 from app.stats.types import Bools, Estimate, Floats, Sample
 
 Key = TypeVar("Key", bound=Hashable)
@@ -217,7 +219,12 @@ def _nothing(size: int) -> Moments:
 
 
 def live_sums(
-    sample: Sample, mu: CrossFit, targets: Mapping[Key, Target], *, apart: bool = False
+    sample: Sample,
+    mu: CrossFit,
+    targets: Mapping[Key, Target],
+    *,
+    apart: bool = False,
+    thinned: tuple[Floats, Mapping[Key, Centre]] | None = None,
 ) -> dict[Key, LiveSums]:
     """Sums of several targets over all rows of a sample, in one pass over mu.
 
@@ -227,12 +234,15 @@ def live_sums(
     mu : the refit's fold models.
     targets : on the refit's graphs.
     apart : whether values and corrections are wanted on their own too.
+    thinned : where the refit thinned its rows, how often each row counts (n,) and the centres, see `Centre.stretched`.
     """
-    influence = influence_of(sample, mu, targets)
-    return {
-        key: LiveSums.of(each.by_row(), ranked_items(targets[key].graph).size, apart=apart)
-        for key, each in influence.items()
-    }
+    found = {}
+    for key, each in influence_of(sample, mu, targets).items():
+        rows = each.by_row()
+        if thinned is not None:
+            rows = thinned[1][key].stretched(rows, thinned[0], pairwise=is_pairwise(targets[key]))
+        found[key] = LiveSums.of(rows, ranked_items(targets[key].graph).size, apart=apart)
+    return found
 
 
 def parts_behind(
@@ -247,7 +257,7 @@ def parts_behind(
     Parameters
     ----------
     sample, mu, targets, clustering : of the refit.
-    estimates : by target, what `one_step` says of them.
+    estimates : by target, what `one_step` says of them, of all rows where they were thinned.
     """
     half, values = (
         one_step(
@@ -258,4 +268,7 @@ def parts_behind(
         )
         for share in (0.5, 0.0)
     )
-    return {key: Apart.behind(estimates[key], half[key].estimate, values[key].estimate) for key in targets}
+    return {
+        key: Apart.behind(estimates[key], half[key].estimate, replace(values[key].estimate, n_rows=sample.n_rows))
+        for key in targets
+    }
