@@ -6,10 +6,14 @@ from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import Engine, create_engine, event, make_url
+from psycopg.errors import ReadOnlySqlTransaction
+from sqlalchemy import Engine, ExceptionContext, create_engine, event, make_url
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 LIBPQ_SCHEME, DRIVER = "postgresql", "postgresql+psycopg"
+SETTINGS = {"datestyle": "ISO", "array_nulls": "on", "default_transaction_isolation": "'read committed'"}
+"""Of every connection. Who waited for a lock has to see what was changed meanwhile."""
 
 
 def open_engine(
@@ -22,8 +26,9 @@ def open_engine(
 ) -> Engine:
     """An engine for a libpq URL (postgres://, postgresql://) or SQLAlchemy's own form of it.
 
-    Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request. Text is UTF-8 and
-    times are ISO on them, whatever the role or the database is set to.
+    Connections are tested when they leave the pool, so that a restart of PostgreSQL costs no request. Text is UTF-8,
+    times are ISO, and statements see what was committed before them, whatever the role or the database is set to. A
+    connection on which nothing can be written is one to a database that is away.
 
     Parameters
     ----------
@@ -45,6 +50,7 @@ def open_engine(
         **mode,
     )
     event.listen(engine, "connect", partial(_prepare, lock_timeout=lock_timeout))
+    event.listen(engine, "handle_error", _read_only)
     return engine
 
 
@@ -54,11 +60,18 @@ def open_sessions(engine: Engine) -> sessionmaker[Session]:
 
 
 def _prepare(connection: Any, _: object, *, lock_timeout: float | None) -> None:
-    settings = {"datestyle": "ISO"}
+    settings = dict(SETTINGS)
     if lock_timeout is not None:
         settings["lock_timeout"] = str(round(lock_timeout * 1000))
     connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
     connection.commit()
+
+
+def _read_only(context: ExceptionContext) -> None:
+    """After a change of servers, or on a full disk: the next connection may lead to one that is written to."""
+    if isinstance(context.original_exception, ReadOnlySqlTransaction):
+        context.is_disconnect = True
+        raise OperationalError(context.statement, None, context.original_exception, connection_invalidated=True)
 
 
 def _serialise(value: Any) -> str:

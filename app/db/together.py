@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import psycopg
-from psycopg.errors import error_from_result
+from psycopg.errors import ReadOnlySqlTransaction, error_from_result
 from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from sqlalchemy import Dialect, TextClause
@@ -94,10 +94,10 @@ def _driver(session: Session) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     try:
         yield driver
     except psycopg.Error as error:
-        if broken := not _is_usable(driver):
+        if broken := not _is_usable(driver) or isinstance(error, ReadOnlySqlTransaction):
             driver.close()
             connection.invalidate()
-        known = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        known = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
         kind = OperationalError if known else DBAPIError
         raise kind("together", {}, error, connection_invalidated=broken) from error
 

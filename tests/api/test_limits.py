@@ -18,12 +18,19 @@ from sqlalchemy import Engine, text
 from app.cache.connection import open_redis
 from app.cache.limits import Quota, RateLimiter
 from app.cache.tally import Tally
+from app.db.engine import open_engine, open_sessions
+from app.db.unit_of_work import UnitOfWork
+from app.domain.keys import KeyDraft
 from app.main import create_app
-from app.settings import DatabaseSettings, LimitSettings, RedisSettings, Settings
+from app.services import keys
+from app.settings import DatabaseSettings, LimitSettings, RedisSettings, Settings, VoteSettings
 from tests.api.conftest import BoardCaller, Caller, ballot, problem
 
 Serve = Callable[[Settings], AbstractContextManager[TestClient]]
 NOWHERE = "unix:///nonexistent/redis.sock"
+OTHERS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 TWENTY = range(15, 21)
 """Seconds left of twenty on a machine that does other work."""
 
@@ -191,10 +198,32 @@ def test_a_commit_that_fails_is_no_2xx(board: BoardCaller, database: Engine) -> 
 
 def test_lost_connections_are_replaced(board: BoardCaller, database: Engine) -> None:
     assert board.vote().status_code == 201
-    others = """
-        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND pid <> pg_backend_pid()
-    """
     with database.connect() as connection:
-        connection.execute(text(others))
+        connection.execute(text(OTHERS))
     assert board.vote().status_code == 201
+
+
+def test_a_database_that_takes_no_writes_is_away_and_taken_up_again(
+    make_migrated_database: Callable[[], str], settings: Settings
+) -> None:
+    """As after a change of servers, or on a full disk: connections from then are thrown away."""
+    url = make_migrated_database()
+    engine = open_engine(url, autocommit=True)
+
+    def read_only(value: str) -> None:
+        with engine.connect() as connection:
+            connection.execute(text("SET default_transaction_read_only = off"))
+            name = connection.execute(text("SELECT current_database()")).scalar_one()
+            connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = {value}'))
+            connection.execute(text(OTHERS))
+
+    with UnitOfWork(open_sessions(engine)) as work:
+        secret = keys.create(work, KeyDraft(scopes=["admin"]))[1]
+    with serve(replace(settings, database=DatabaseSettings(url=url), votes=VoteSettings(patience=0.5))) as client:
+        call = Caller(client, {"Authorization": f"Bearer {secret}"})
+        assert call("POST", "/v1/boards", {"slug": "b", "open_items": True}).status_code == 201
+        for value, statuses in (("off", [201, 200]), ("on", [503, 503]), ("off", [201, 200])):
+            read_only(value)
+            answers = [call("POST", "/v1/boards/b/votes", ballot()), call("PATCH", "/v1/boards/b", {"title": value})]
+            assert [answer.status_code for answer in answers] == statuses
+    engine.dispose()

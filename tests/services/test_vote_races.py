@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from app.db.engine import open_sessions
+from app.db.engine import open_engine, open_sessions
 from app.db.locks import Lock, hold
 from app.db.unit_of_work import ATTEMPTS, Collision, UnitOfWork
 from app.domain.ballots import Ballot, ContextRef
@@ -221,6 +222,24 @@ def test_the_first_vote_waits_for_a_change_of_outcomes(open_work: Open, database
     )
     assert [result.status for result in results] == ["created" if there else "rejected"]
     assert stored(database, board) == int(there)
+
+
+def test_changes_are_seen_whatever_the_isolation_of_a_database(make_migrated_database: Callable[[], str]) -> None:
+    url = make_migrated_database()
+    plainly = open_engine(url, autocommit=True)
+    with plainly.connect() as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar_one()
+        isolated = f"ALTER DATABASE \"{name}\" SET default_transaction_isolation = 'repeatable read'"
+        connection.execute(text(isolated))
+    plainly.dispose()
+    engine = open_engine(url)
+    work = partial(UnitOfWork, open_sessions(engine))
+    board, vote = make_board(work), ballot(1, outcome="tie")
+    results = changed_meanwhile(
+        work, board, {"outcomes": "binary"}, lambda work: votes.record(work, board, [vote], now=datetime.now(UTC))
+    )
+    assert [result.status for result in results] == ["rejected"]
+    engine.dispose()
 
 
 def test_contexts_are_read_by_the_features_in_force(open_work: Open) -> None:
