@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from app.db.arrays import document, moments, plain, texts
@@ -24,6 +26,8 @@ SELECT extract(epoch FROM store_pairs(
     :propensity, :created_at
 ))
 """)
+
+log = logging.getLogger(__name__)
 
 
 class Footing(NamedTuple):
@@ -53,14 +57,21 @@ class BallotRepository:
     def store(self, groups: Groups, *, now: datetime) -> datetime | None:
         """Store the votes of each board, and say when they were received, in one round trip.
 
-        None where not every vote could be stored: then none was, and a transaction of more has to be rolled back.
+        None where not every vote could be stored: then none was, and a transaction of more has to be rolled back. So it
+        is where the function fails, or another schema has none.
 
         Parameters
         ----------
         groups : in the order of the boards' numbers.
         now : the time of votes that bring none.
         """
-        received = at_once(self._session, STORE, _values(groups, now))
+        try:
+            received = at_once(self._session, STORE, _values(groups, now))
+        except DBAPIError as error:
+            if isinstance(error, OperationalError | InterfaceError):
+                raise
+            log.warning("votes are not stored by the function for them: %s", error)
+            return None
         return None if received is None else datetime.fromtimestamp(float(received), UTC)
 
 

@@ -306,7 +306,7 @@ def test_a_connection_is_kept_where_a_board_is_held(
     engine.dispose()
 
 
-@pytest.mark.parametrize("setting", ["client_encoding = 'LATIN1'", "DateStyle = 'SQL, DMY'"])
+@pytest.mark.parametrize("setting", ["client_encoding = 'LATIN1'", "DateStyle = 'SQL, DMY'", "array_nulls = off"])
 def test_settings_of_a_database_change_no_vote(
     fast: Watched, make_migrated_database: Callable[[], str], redis_url: str, setting: str
 ) -> None:
@@ -329,6 +329,21 @@ def test_settings_of_a_database_change_no_vote(
     assert [vote.voter for vote in found] == ["é-0", "é-1", "é-2"]
     assert fast.groups == 2
     engine.dispose()
+
+
+def test_votes_go_the_long_way_where_the_function_is_not_there(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = make_board(open_work)
+    write([cast(board, secret)])
+    assert codes(write([cast(board, secret)])) == ["new"]
+    for old, new in (("store_pairs", "away"), ("away", "store_pairs")):
+        with database.begin() as connection:
+            connection.execute(text(f"ALTER FUNCTION {old} RENAME TO {new}"))
+        assert codes(write([cast(board, secret) for _ in range(2)])) == ["new"] * 2
+    assert "votes are not stored by the function for them" in caplog.text
+    assert fast.groups == 2
+    assert len(held(database, board)[0]) == 6
 
 
 def test_what_is_refused_undoes_nothing_else_and_is_not_logged(
