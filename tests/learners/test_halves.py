@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from app.learners import learner, load_model
+from app.learners.constant import ConstantRates
 from app.stats.simulate.cyclic import Cyclic
 from app.stats.types import Covariates, Training
 from tests.learners.trainings import RULES, drawn, scattered
@@ -37,6 +38,12 @@ def test_the_halves_are_the_whole(name: str, training: Training) -> None:
     whole = learner(name).fit(training, seed=5).to_bytes()
     half = learner(name).begin(training, seed=5).to_bytes()
     assert learner(name).finish(training, load_model(half), seed=5).to_bytes() == whole
+
+
+def test_what_could_not_be_begun_is_not_finished() -> None:
+    training = drawn(Cyclic(), 400, seed=1)
+    begun = ConstantRates.of(training)
+    assert learner("davidson").finish(training, begun, seed=5) is begun
 
 
 def test_the_first_half_knows_of_no_levels() -> None:

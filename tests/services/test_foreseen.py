@@ -73,8 +73,10 @@ def test_pairs_voted_on_have_the_chances_that_were_found(told: Told) -> None:
     found = mu.at(1, own, votes.left[own], votes.right[own])
     np.testing.assert_array_equal(found, told.fitted.chances[told.learner][own])
     np.testing.assert_allclose(found, told.models.at(1, own, votes.left[own], votes.right[own]), rtol=0, atol=1e-12)
-    swapped = mu.at(1, own[:7], votes.right[own[:7]], votes.left[own[:7]])
-    np.testing.assert_array_equal(swapped, told.models.at(1, own[:7], votes.right[own[:7]], votes.left[own[:7]]))
+    left, right = votes.left[own[:7]], votes.right[own[:7]]
+    third = np.array([min({*range(K)} - {*pair}) for pair in zip(left.tolist(), right.tolist(), strict=True)])
+    for pair in ((right, left), (third, right), (left, third)):
+        np.testing.assert_array_equal(mu.at(1, own[:7], *pair), told.models.at(1, own[:7], *pair))
 
 
 def test_trees_are_asked_once(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,9 +64,11 @@ def test_live_rows_are_stretched_with_those_of_the_refit() -> None:
         found = sums.estimate(each, heard)
         np.testing.assert_allclose(found.value, expected[name].estimate.value, atol=1e-12)
         np.testing.assert_allclose(found.covariance, expected[name].estimate.covariance, atol=1e-12)
-        back = (sums - came[name]).estimate(each, Heard())
-        np.testing.assert_allclose(back.value, each.value, atol=1e-12)
-        np.testing.assert_allclose(back.covariance, each.covariance, atol=1e-12)
+        for before in (Heard(), Heard(offers=24.0, pairs=10.0)):
+            back = (sums - came[name]).estimate(each, before)
+            was = LiveSums.none(PAPER.n_items, apart[name]).estimate(each, before)
+            np.testing.assert_allclose(back.value, was.value, atol=1e-12)
+            np.testing.assert_allclose(back.covariance, was.covariance, atol=1e-12)
 
 
 def test_offers_without_any_pair_count_in_full() -> None:
