@@ -56,10 +56,12 @@ class Terminal:
         self._told += 1
         if self._told <= SHOWN:
             times = "" if reject.times == 1 else f" ({reject.times:,} times)"
-            self._console.print(escape(f"line {reject.line}: {reject.reason}{times}"), highlight=False)
+            self._console.print(escape(f"{reject.place}: {reject.reason}{times}"), highlight=False)
         if self._rejects is not None:
-            reason = reject.reason.replace("\t", " ").replace("\n", " ")
-            self._rejects.write(f"{reject.line}\t{reject.times}\t{reason}\n")
+            line, element = reject.place
+            told = reject.reason if element is None else f"element {element}: {reject.reason}"
+            reason = told.replace("\t", " ").replace("\n", " ")
+            self._rejects.write(f"{line}\t{reject.times}\t{reason}\n")
 
 
 def document_of(summary: Summary) -> dict[str, Any]:

@@ -21,10 +21,20 @@ class BrokenFile(Exception):
     """A file that stops in the middle: what came before it stays imported."""
 
 
-class Located(NamedTuple):
-    """A record, or what is wrong with it, and the line (the row, in Parquet) where it starts."""
+class Place(NamedTuple):
+    """Where a record starts: its line (its row, in Parquet), and its number where it is an element of an array."""
 
     line: int
+    element: int | None = None
+
+    def __str__(self) -> str:
+        return f"line {self.line}" if self.element is None else f"line {self.line}, element {self.element}"
+
+
+class Located(NamedTuple):
+    """A record, or what is wrong with it, and where it starts."""
+
+    place: Place
     record: Record | BadRow
 
 

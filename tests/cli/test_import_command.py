@@ -113,6 +113,20 @@ def test_rejected_lines_are_shown_counted_and_written(run: Run, tmp_path: Path) 
     assert json.loads(run(*words, "--json").stdout)["rejected"] == 25
 
 
+def test_elements_of_an_array_are_told_apart(run: Run, tmp_path: Path) -> None:
+    rows = [{"a": "m1", "b": "m2", "w": outcome} for outcome in ("tie", "bad", "bad")]
+    (tmp_path / "v.json").write_text(json.dumps(rows))
+    rejects = tmp_path / "rejects.tsv"
+    done = run("import", str(tmp_path / "v.json"), "--board", "array", *SIDES, "--rejects", str(rejects))
+    first, second = done.stderr.splitlines()
+    assert first.startswith("line 1, element 2: outcome: unknown 'bad'")
+    assert second.startswith("line 1, element 3: outcome: unknown 'bad'")
+    assert [line.split(" outcome")[0] for line in rejects.read_text().splitlines()] == [
+        "1\t1\telement 2:",
+        "1\t1\telement 3:",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

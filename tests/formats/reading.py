@@ -41,8 +41,8 @@ def contents_of(path: Path, request: plan.Request, *, outcomes: Sequence[str] = 
         names = outcomes or [category.name for category in PRESETS[request.format.outcomes]]
         reader = Reader(made, outcomes=names, kinds={feature.name: feature.kind for feature in made.features})
         try:
-            for line, record in records:
-                _read(reader, line, record, (rows, problems))
+            for place, record in records:
+                _read(reader, place.line, record, (rows, problems))
         except BrokenFile as error:
             broken = str(error)
     return Contents(rows, problems, made.features, broken)

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from app.formats.plan import Request
 from app.formats.registry import MAPPED
-from app.formats.rows import BadRow, BrokenFile, UnusableFile
+from app.formats.rows import BadRow, BrokenFile, Place, UnusableFile
 from app.formats.sources.documents import array
 from app.formats.sources.opened import Opened
 from tests.formats.reading import contents_of, records_of
@@ -64,15 +64,15 @@ def test_every_container_holds_the_same_records(write: Write, name: str, compres
 
 def test_lines_are_those_where_rows_start(write: Write) -> None:
     table = write("a.csv", 'left,right\n"a\nb",c\n\nd,e\nf\ng,h\n')
-    assert [each.line for each in records_of(table)] == [2, 5, 6, 7]
+    assert [each.place.line for each in records_of(table)] == [2, 5, 6, 7]
     document = write("a.json", '[\n{"left": 1},\n\n{"left":\n2}, {"left": 3}\n]')
-    assert [each.line for each in records_of(document)] == [2, 4, 5]
+    assert [each.place.line for each in records_of(document)] == [2, 4, 5]
 
 
 def test_bad_rows_of_a_table_stop_nothing(write: Write) -> None:
     path = write("a.csv", b'left,right\na,b\na\na,b,c\n"a"x,b\n\xff,b\nc,d\n')
     read = records_of(path)
-    assert [each.line for each in read if isinstance(each.record, BadRow)] == [3, 4, 5, 6]
+    assert [each.place.line for each in read if isinstance(each.record, BadRow)] == [3, 4, 5, 6]
     assert [each.record for each in read if isinstance(each.record, dict)] == [
         {"left": "a", "right": "b"},
         {"left": "c", "right": "d"},
@@ -84,19 +84,19 @@ def test_bad_rows_of_a_table_stop_nothing(write: Write) -> None:
 
 def test_a_quote_that_never_closes_is_one_bad_row(write: Write) -> None:
     read = records_of(write("a.csv", 'left,right\na,b\n"c,d\n'))
-    assert [(each.line, isinstance(each.record, BadRow)) for each in read] == [(2, False), (3, True)]
+    assert [(each.place.line, isinstance(each.record, BadRow)) for each in read] == [(2, False), (3, True)]
 
 
 def test_bad_elements_of_an_array_stop_nothing(write: Write) -> None:
     read = records_of(write("a.json", '[{"left": 1}, 7, {"left" 2}, {"left": NaN},\n [1], {"left": 3}]'))
     assert [each.record for each in read if isinstance(each.record, dict)] == [{"left": 1}, {"left": None}, {"left": 3}]
-    assert [each.line for each in read if isinstance(each.record, BadRow)] == [1, 1, 2]
+    assert [each.place for each in read if isinstance(each.record, BadRow)] == [Place(1, 2), Place(1, 3), Place(2, 5)]
 
 
 def test_bad_lines_of_json_stop_nothing(write: Write) -> None:
     read = records_of(write("a.jsonl", '{"left": 1}\n{"left":\n\n[2]\n{"left": 3}\n'))
-    assert [each.line for each in read if isinstance(each.record, BadRow)] == [2, 4]
-    assert [each.line for each in read if isinstance(each.record, dict)] == [1, 5]
+    assert [each.place.line for each in read if isinstance(each.record, BadRow)] == [2, 4]
+    assert [each.place.line for each in read if isinstance(each.record, dict)] == [1, 5]
 
 
 @pytest.mark.parametrize("name", ["votes.csv", "votes.jsonl", "array.json"])

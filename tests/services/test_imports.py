@@ -20,7 +20,7 @@ from app.domain.errors import DomainError
 from app.domain.fields import EARLIEST
 from app.formats.plan import Request
 from app.formats.registry import ARENA, MAPPED, MTBENCH
-from app.formats.rows import UnusableFile
+from app.formats.rows import Place, UnusableFile
 from app.services import boards
 from app.services.imports import run as importing
 from app.services.imports.batches import BatchWriter
@@ -156,8 +156,8 @@ def test_what_is_refused_is_told_with_its_line_and_stops_nothing(load: Loader) -
     fields = SIDES | {"context": "c", "voter": "v", "feature.l": "l"}
     summary, rejects = load(content, Request(MAPPED, fields))
     assert (summary.created, summary.rejected, summary.bad_rows, summary.complete) == (2, 4, 2, False)
-    assert sorted(reject.line for reject in rejects) == [3, 4, 5, 6]
-    reasons = {reject.line: reject.reason for reject in rejects}
+    assert sorted(reject.place.line for reject in rejects) == [3, 4, 5, 6]
+    reasons = {reject.place.line: reject.reason for reject in rejects}
     assert "accepted: left" in reasons[3]
     assert "expected 6 columns, got 3" in reasons[4]
     assert "this voter has voted on this context and ordered pair" in reasons[5]
@@ -168,8 +168,8 @@ def test_refused_copies_of_a_counted_row_are_told_once(load: Loader) -> None:
     load("a,b,w\nm1,m2,tie\n", board_fields={"open_items": False}, create_items=True)
     summary, rejects = load("a,b,w,n\nm1,x,tie,500\n", Request(MAPPED, SIDES | {"count": "n"}))
     assert summary.rejected == 500
-    ((line, reason, times),) = rejects
-    assert (line, times) == (2, 500)
+    ((place, reason, times),) = rejects
+    assert (place, times) == (Place(2), 500)
     assert "no item 'x'" in reason
 
 
@@ -254,7 +254,7 @@ def test_mtbench_votes_and_judgements(load: Loader) -> None:
     content += "gpt4_pair,82,writing,1,m2,m1,model_a,65,gpt4_pair\n"
     summary, rejects = load(content, Request(MTBENCH))
     assert (summary.votes, summary.judgements) == (Counter(created=1), Counter(created=2, rejected=1))
-    assert [reject.line for reject in rejects] == [5]
+    assert [reject.place.line for reject in rejects] == [5]
     assert "other features" in rejects[0].reason
     query = """SELECT external_id, features, judge, probabilities FROM judgements
     JOIN contexts ON contexts.id = context_id WHERE judgements.board_id = :board ORDER BY 1"""
@@ -271,7 +271,16 @@ def test_a_judgement_that_changed_is_refused(load: Loader) -> None:
     load("a,b,w,c,j\nm1,m2,tie,c1,g\n", Request(MAPPED, fields, kind="judgements"))
     changed = load("a,b,w,c,j\nm1,m2,left,c1,g\nm1,m3,left,c1,g\n", Request(MAPPED, fields, kind="judgements"))
     assert changed.summary.judgements == Counter(created=1, rejected=1)
-    assert [reject.line for reject in changed.rejects] == [2]
+    assert [reject.place.line for reject in changed.rejects] == [2]
+
+
+def test_a_judgement_that_is_refused_takes_no_other_of_its_line_along(load: Loader) -> None:
+    fields = SIDES | {"context": "c", "judge": "j", "feature.l": "l"}
+    sent = [("m2", "c1", "en"), ("m2", "c1", "de"), ("m3", "c1", "en"), ("m1", "c2", "en"), ("m2", "c2", "en")]
+    rows = [{"a": "m1", "b": b, "w": "tie", "c": c, "j": "g", "l": lang} for b, c, lang in sent]
+    summary, rejects = load(json.dumps(rows), Request(MAPPED, fields, kind="judgements"))
+    assert (summary.judgements, summary.bad_rows) == (Counter(created=3, rejected=1), 1)
+    assert sorted(str(reject.place) for reject in rejects) == ["line 1, element 2", "line 1, element 4"]
 
 
 @pytest.mark.usefixtures("small_batches")

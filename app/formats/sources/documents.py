@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from app.formats.rows import BadRow, BrokenFile, Located, Record
+from app.formats.rows import BadRow, BrokenFile, Located, Place, Record
 from app.formats.sources.opened import Opened
 
 LONGEST_ELEMENT = 1 << 26
@@ -23,7 +23,7 @@ def lines(opened: Opened) -> Iterator[Located]:
     for number, line in enumerate(opened.lines(), 1):
         written = (line.removeprefix(BOM) if number == 1 else line).strip()
         if written:
-            yield Located(number, parsed(written))
+            yield Located(Place(number), parsed(written))
 
 
 def array(opened: Opened) -> Iterator[Located]:
@@ -36,8 +36,8 @@ def array(opened: Opened) -> Iterator[Located]:
     """
     elements = _Elements()
     for chunk in opened.chunks():
-        for line, written in elements.feed(chunk):
-            yield Located(line, parsed(written))
+        for place, written in elements.feed(chunk):
+            yield Located(place, parsed(written))
     elements.finish()
 
 
@@ -66,11 +66,12 @@ class _Elements:
         self._held = b""
         self._scanned = 0
         self._line = 1
+        self._found = 0
         self._depth = 0
         self._quoted = False
 
-    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
-        """(line, bytes) of every element that ends within the block."""
+    def feed(self, chunk: bytes) -> Iterator[tuple[Place, bytes]]:
+        """(place, bytes) of every element that ends within the block."""
         held = self._held + chunk
         begin = end = 0
         for token in STRUCTURE.finditer(held, self._scanned):
@@ -101,9 +102,10 @@ class _Elements:
             return self._depth == 0
         return token == COMMA and self._depth == 1 and not self._quoted
 
-    def _element(self, written: bytes) -> Iterator[tuple[int, bytes]]:
+    def _element(self, written: bytes) -> Iterator[tuple[Place, bytes]]:
         content = written.strip()
         lead = written[: written.find(content)] if content else b""
         if content and content != BOM:
-            yield self._line + lead.count(b"\n"), content
+            self._found += 1
+            yield Place(self._line + lead.count(b"\n"), self._found), content
         self._line += written.count(b"\n")

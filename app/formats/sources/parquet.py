@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import pyarrow as pa
 from pyarrow import parquet
 
-from app.formats.rows import BrokenFile, Located, UnusableFile
+from app.formats.rows import BrokenFile, Located, Place, UnusableFile
 from app.formats.sources.opened import Opened
 
 ROWS = 2_000
@@ -35,6 +35,6 @@ class ParquetRows:
             for batch in self._file.iter_batches(ROWS, columns=[name for name in self.columns if name in wanted]):
                 for record in batch.to_pylist():
                     row += 1
-                    yield Located(row, record)
+                    yield Located(Place(row), record)
         except (pa.ArrowException, OSError) as error:
             raise BrokenFile(f"the Parquet data are damaged after row {row}: {error}") from None

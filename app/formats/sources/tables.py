@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Iterator
 
-from app.formats.rows import BadRow, Located, UnusableFile
+from app.formats.rows import BadRow, Located, Place, UnusableFile
 from app.formats.sources.opened import Opened
 
 LONGEST_FIELD = 1 << 24
@@ -39,16 +39,16 @@ class Table:
             try:
                 row = next(self._rows, None)
             except csv.Error as error:
-                yield Located(line, BadRow(f"not a row of a table: {error}"))
+                yield Located(Place(line), BadRow(f"not a row of a table: {error}"))
                 continue
             if row is None:
                 return
             if self._foreign:
-                yield Located(line, self._not_text())
+                yield Located(Place(line), self._not_text())
             elif len(row) == width:
-                yield Located(line, dict(zip(columns, row, strict=True)))
+                yield Located(Place(line), dict(zip(columns, row, strict=True)))
             elif row:
-                yield Located(line, BadRow(f"expected {width} columns, got {len(row)}"))
+                yield Located(Place(line), BadRow(f"expected {width} columns, got {len(row)}"))
 
     def _header(self, opened: Opened) -> tuple[str, ...]:
         try:

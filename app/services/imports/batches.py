@@ -1,4 +1,4 @@
-"""Write rows of a file, some thousand at a time, and tell which lines did not get in."""
+"""Write rows of a file, some thousand at a time, and tell which did not get in."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from app.domain.exclusions import SUPERSEDED
 from app.domain.features import FeatureReader
 from app.domain.fields import EARLIEST
 from app.domain.judgements import JudgementDraft
-from app.formats.rows import JudgementRow, VoteRow
+from app.formats.rows import JudgementRow, Place, VoteRow
 from app.services import contexts, items, judgements, votes
 from app.services.imports.orders import Reject, Summary
 
 OpenUnit = Callable[[], UnitOfWork]
 
 
-class LinedVote(NamedTuple):
-    """A vote, the line it comes from, and why it does not count if so."""
+class PlacedVote(NamedTuple):
+    """A vote, where it comes from, and why it does not count if so."""
 
-    line: int
+    place: Place
     ballot: Ballot
     excluded: str | None
 
 
-class LinedJudgement(NamedTuple):
-    """A judgement and the line it comes from."""
+class PlacedJudgement(NamedTuple):
+    """A judgement and where it comes from."""
 
-    line: int
+    place: Place
     row: JudgementRow
 
 
@@ -77,8 +77,8 @@ class BatchWriter:
         self._known_items: set[str] = set()
         self._features = FeatureReader(board.config.features)
 
-    def votes(self, batch: Sequence[LinedVote]) -> list[Reject]:
-        """Store votes; the lines that were refused."""
+    def votes(self, batch: Sequence[PlacedVote]) -> list[Reject]:
+        """Store votes; those that were refused."""
         with self._open_unit() as uow:
             named = {name for _, ballot, _ in batch for name in (ballot.left, ballot.right) if name}
             named |= {name for _, ballot, _ in batch if ballot.menu is not None for name in ballot.menu}
@@ -86,19 +86,19 @@ class BatchWriter:
             results = votes.record(uow, self._board, [ballot for _, ballot, _ in batch], now=datetime.now(UTC))
             self._exclude(uow, [vote for vote, result in zip(batch, results, strict=True) if result.error is None])
         self._summary.votes.update(result.status for result in results)
-        return _rejects((vote.line, result.error) for vote, result in zip(batch, results, strict=True))
+        return _rejects((vote.place, result.error) for vote, result in zip(batch, results, strict=True))
 
-    def judgements(self, batch: Sequence[LinedJudgement]) -> list[Reject]:
-        """Store judgements and the contexts that they speak of; the lines that were refused."""
+    def judgements(self, batch: Sequence[PlacedJudgement]) -> list[Reject]:
+        """Store judgements and the contexts that they speak of; those that were refused."""
         with self._open_unit() as uow:
             self._name_items(uow, {name for _, row in batch for name in (row.left, row.right)})
             refused = self._register(uow, batch)
-            placed = [each for each in batch if each.line not in refused]
+            placed = [each for each in batch if each.place not in refused]
             results = judgements.record(uow, self._board, [_draft(each.row) for each in placed])
         self._summary.judgements.update(result.status for result in results)
         self._summary.judgements["rejected"] += len(batch) - len(placed)
-        late = {each.line: result.error for each, result in zip(placed, results, strict=True)}
-        return _rejects((each.line, refused.get(each.line) or late[each.line]) for each in batch)
+        late = {each.place: result.error for each, result in zip(placed, results, strict=True)}
+        return _rejects((each.place, refused.get(each.place) or late[each.place]) for each in batch)
 
     def _name_items(self, uow: UnitOfWork, names: set[str]) -> None:
         new = names - self._known_items
@@ -106,7 +106,7 @@ class BatchWriter:
             items.ensure(uow, self._board, new, active_from=EARLIEST)
             self._known_items |= new
 
-    def _exclude(self, uow: UnitOfWork, batch: Sequence[LinedVote]) -> None:
+    def _exclude(self, uow: UnitOfWork, batch: Sequence[PlacedVote]) -> None:
         """Exclude what the file says does not count; a superseded vote is told by the vote that follows it."""
         reasons = {
             ballot.id: excluded
@@ -118,15 +118,15 @@ class BatchWriter:
             self._summary.excluded += uow.exclusions.exclude(self._board.id, reasons)
             uow.commit()
 
-    def _register(self, uow: UnitOfWork, batch: Sequence[LinedJudgement]) -> dict[int, DomainError]:
-        """Register the contexts; why lines that contradict a known or an earlier one are refused."""
+    def _register(self, uow: UnitOfWork, batch: Sequence[PlacedJudgement]) -> dict[Place, DomainError]:
+        """Register the contexts; why those that contradict a known or an earlier one are refused."""
         known = uow.contexts.find(self._board.id, {row.context for _, row in batch})
-        refused: dict[int, DomainError] = {}
-        for line, row in batch:
+        refused: dict[Place, DomainError] = {}
+        for place, row in batch:
             try:
                 self._compare(row, known)
             except DomainError as error:
-                refused[line] = error.under("context")
+                refused[place] = error.under("context")
         drafts = [ContextDraft(id=name, features=dict(context.features)) for name, context in known.items()]
         contexts.register(uow, self._board, drafts)
         return refused
@@ -146,10 +146,10 @@ def _draft(row: JudgementRow) -> JudgementDraft:
     )
 
 
-def _rejects(fates: Iterable[tuple[int, DomainError | None]]) -> list[Reject]:
-    """The refusals, those of one line for one reason counted together."""
-    told = [(line, _reason(error)) for line, error in fates if error is not None]
-    return [Reject(line, reason, len(list(group))) for (line, reason), group in groupby(told)]
+def _rejects(fates: Iterable[tuple[Place, DomainError | None]]) -> list[Reject]:
+    """The refusals, those of one record for one reason counted together."""
+    told = [(place, _reason(error)) for place, error in fates if error is not None]
+    return [Reject(place, reason, len(list(group))) for (place, reason), group in groupby(told)]
 
 
 def _reason(error: DomainError) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from app.formats.plan import Request
+from app.formats.rows import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Order:
 
 
 class Reject(NamedTuple):
-    """A line that did not get in, why, and how many votes or judgements it stood for."""
+    """A record that did not get in: where it starts, why, and how many votes or judgements it stood for."""
 
-    line: int
+    place: Place
     reason: str
     times: int
 
@@ -47,7 +48,7 @@ class Watcher(Protocol):
         ...
 
     def rejected(self, reject: Reject) -> None:
-        """A line was rejected."""
+        """A record was rejected."""
         ...
 
 

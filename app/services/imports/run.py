@@ -10,10 +10,10 @@ from app.domain.boards import BoardConfig
 from app.formats import plan
 from app.formats.identities import Identities
 from app.formats.reader import Reader, Row
-from app.formats.rows import BadRow, BrokenFile, Located, VoteRow
+from app.formats.rows import BadRow, BrokenFile, Located, Place, VoteRow
 from app.formats.sources.opened import Opened
 from app.formats.sources.source import FIRST, opened, peek, source_of
-from app.services.imports.batches import BatchWriter, LinedJudgement, LinedVote, OpenUnit, ballot_of
+from app.services.imports.batches import BatchWriter, OpenUnit, PlacedJudgement, PlacedVote, ballot_of
 from app.services.imports.orders import Order, Reject, Summary, Watcher
 from app.services.imports.targets import config_for, open_board
 
@@ -64,8 +64,8 @@ class _Import:
         self._watcher = watcher
         self._pool = pool
         self._identities = Identities(summary.board)
-        self._votes: list[LinedVote] = []
-        self._judgements: list[LinedJudgement] = []
+        self._votes: list[PlacedVote] = []
+        self._judgements: list[PlacedJudgement] = []
         self._written: Future[list[Reject]] | None = None
 
     def take(self, records: Iterator[Located], file: Opened) -> None:
@@ -79,7 +79,7 @@ class _Import:
         self._settle()
 
     def _take_one(self, located: Located, file: Opened) -> None:
-        line, record = located
+        place, record = located
         try:
             if isinstance(record, BadRow):
                 raise record
@@ -89,19 +89,19 @@ class _Import:
             rows = self._reader.read(record)
         except BadRow as error:
             self._summary.bad_rows += 1
-            self._watcher.rejected(Reject(line, str(error), 1))
+            self._watcher.rejected(Reject(place, str(error), 1))
             return
         for row in rows:
-            self._gather(line, row, file)
+            self._gather(place, row, file)
 
-    def _gather(self, line: int, row: Row, file: Opened) -> None:
+    def _gather(self, place: Place, row: Row, file: Opened) -> None:
         if isinstance(row, VoteRow):
             for vote in self._identities.of(row):
-                self._votes.append(LinedVote(line, ballot_of(row, vote), row.excluded))
+                self._votes.append(PlacedVote(place, ballot_of(row, vote), row.excluded))
                 if len(self._votes) >= BATCH:
                     self._flush(file)
         else:
-            self._judgements.append(LinedJudgement(line, row))
+            self._judgements.append(PlacedJudgement(place, row))
             if len(self._judgements) >= BATCH:
                 self._flush(file)
 
@@ -112,7 +112,7 @@ class _Import:
         self._written = self._pool.submit(self._write, self._votes, self._judgements)
         self._votes, self._judgements = [], []
 
-    def _write(self, votes: list[LinedVote], judgements: list[LinedJudgement]) -> list[Reject]:
+    def _write(self, votes: list[PlacedVote], judgements: list[PlacedJudgement]) -> list[Reject]:
         rejects = self._writer.votes(votes) if votes else []
         return [*rejects, *(self._writer.judgements(judgements) if judgements else [])]
 
