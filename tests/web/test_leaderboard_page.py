@@ -118,6 +118,13 @@ def test_no_page_scrolls_sideways_on_a_telephone(
     complaints[:] = [line for line in complaints if "401" not in line]
 
 
+@pytest.mark.parametrize("path", ["", "/equilibrium"])
+def test_every_view_is_in_sight_on_a_telephone(site: Site, open_page: Open, path: str) -> None:
+    page = open_page(f"{site.address}/boards/chat{path}", viewport={"width": 360, "height": 740})
+    wide, seen = page.locator(".views").evaluate("views => [views.scrollWidth, views.clientWidth]")
+    assert wide <= seen
+
+
 def test_the_narrow_table_is_still_a_table_to_a_screen_reader(site: Site, open_page: Open) -> None:
     page = open_page(f"{site.address}/boards/chat", viewport={"width": 360, "height": 740})
     nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
