@@ -14,6 +14,7 @@ $(UV):
 	.venv/bin/python -m pip install --quiet uv==$(UV_VERSION)
 
 .venv/.synced: $(UV) pyproject.toml uv.lock
+	@echo 'Filling .venv with what uv.lock names: a minute or two the first time'
 	$(UV) sync --frozen --inexact --compile-bytecode --quiet
 	@touch $@
 

@@ -57,6 +57,8 @@ def _commands(words: list[str]) -> typer.Typer:
         help="Live rankings from preference votes. Everything on one machine: `orthorank up`.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        # The other mode ends lines of a paragraph where the source does.
+        rich_markup_mode="markdown",
     )
     # With one command and no callback Typer would leave out the command's name.
     commands.callback()(lambda: None)

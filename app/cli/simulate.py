@@ -26,7 +26,7 @@ VOTES = 1000
 ITEMS = 8
 PRESETS = {"battle": "arena", "context": "ternary"}
 
-Slug = Annotated[str, typer.Argument(metavar="BOARD", help="Name of the board; made, public, when it is new.")]
+Slug = Annotated[str, typer.Argument(metavar="BOARD", help="Slug of the board; made, public, when it is new.")]
 Unit = Annotated[
     Literal["battle", "context"],
     typer.Option(help="Of a new board. battle: each vote is a draw of its own. context: several pairs of one prompt."),

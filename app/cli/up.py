@@ -135,7 +135,7 @@ def _require_free(host: str, port: int) -> None:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         socket.create_server((host, port), family=family).close()
     except OSError as error:
-        raise GaveUp(f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port") from error
+        raise GaveUp(f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port or ORTHORANK_PORT") from error
 
 
 @contextmanager

@@ -96,6 +96,7 @@ def test_a_taken_port_stops_the_start_before_anything_runs(data: Path) -> None:
         done = orthorank("up", "--data", str(data), "--port", str(port))
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert "ORTHORANK_PORT" in done.stderr
     assert not PostgresServer(locate_state(data)).alive()
 
 
