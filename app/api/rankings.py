@@ -75,7 +75,10 @@ class Ranking(Answered):
 
 
 class PairCounts(BaseModel):
-    """Votes by outcome, with either item on the left."""
+    """Votes by outcome, with either item on the left.
+
+    Where no outcome is a tie, a pair that a ranking leaves undecided is a vote of both.
+    """
 
     first_left: dict[str, int]
     second_left: dict[str, int]
