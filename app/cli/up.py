@@ -135,7 +135,8 @@ def _require_free(host: str, port: int) -> None:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         socket.create_server((host, port), family=family).close()
     except OSError as error:
-        raise GaveUp(f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port or ORTHORANK_PORT") from error
+        choice = "choose another with --port or ORTHORANK_PORT"
+        raise GaveUp(f"cannot listen on {host} port {port}: {error.strerror}; {choice}") from error
 
 
 @contextmanager
