@@ -57,6 +57,7 @@ JUDGEMENT_COLUMNS = {
     "judge": f"int8send({HASH.format('judge')})",
     "left": "int8send(left_id)",
     "right": "int8send(right_id)",
+    "created": "timestamptz_send(created_at)",
 }
 CHANCE = "float8send(coalesce((probabilities ->> %s::text)::float8, 0))"
 
@@ -270,12 +271,14 @@ class GatherRepository:
 
     def judgements(self, board_id: int, outcomes: Sequence[str], *, until: datetime) -> tuple[Columns, Floats]:
         """Judgements stored by a time, a judge by the hash of its name; their (g, C) chances of these outcomes."""
-        chances = dict.fromkeys(map(str, range(len(outcomes))), CHANCE)
-        fields = {**JUDGEMENT_COLUMNS, **chances}
-        by_then: LiteralString = "AND created_at <= %s"
-        packed = Packed("judgements", fields, "context_id", tuple(outcomes), condition=by_then, asked=(until,))
-        columns = self._columns(packed, board_id, NO_END)
-        return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
+        return self._judgements(board_id, outcomes, "AND created_at <= %s", (until,))
+
+    def judgements_of_contexts(
+        self, board_id: int, contexts: Ints, outcomes: Sequence[str], *, judges: Sequence[str]
+    ) -> tuple[Columns, Floats]:
+        """Those of these contexts by these judges."""
+        condition: LiteralString = "AND context_id = ANY(%s) AND judge = ANY(%s)"
+        return self._judgements(board_id, outcomes, condition, (contexts.tolist(), list(judges)))
 
     def contexts(self, board_id: int, ids: Ints, *, offered: datetime | None) -> Iterator[ContextRow]:
         """These contexts, and those offered by a time where one is given, by number."""
@@ -313,6 +316,15 @@ class GatherRepository:
         """Those of the votes that the rules up to a number excluded as they stood at a time."""
         values = {"board": board_id, "ids": votes.tolist(), "rules": rules, "as_of": as_of}
         return {row[0]: row[1] for row in self._session.execute(text(EXCLUDED_AMONG), values)}
+
+    def _judgements(
+        self, board_id: int, outcomes: Sequence[str], condition: LiteralString, asked: tuple[Any, ...]
+    ) -> tuple[Columns, Floats]:
+        chances = dict.fromkeys(map(str, range(len(outcomes))), CHANCE)
+        fields = {**JUDGEMENT_COLUMNS, **chances}
+        packed = Packed("judgements", fields, "context_id", tuple(outcomes), condition=condition, asked=asked)
+        columns = self._columns(packed, board_id, NO_END)
+        return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
 
     def _columns(self, packed: Packed, board_id: int, last: int, *, after: int = 0) -> Columns:
         driver = self._session.connection().connection.driver_connection

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy import TextClause, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from app.db.gather import HASH
 from app.db.marks import Marks
 from app.db.models import LiveState, LiveSum
+from app.stats.types import Ints
 
 LAGGING = text("""
 SELECT boards.id
@@ -44,6 +48,10 @@ NTH_OFFERED = text("""
 SELECT offered_at FROM contexts
 WHERE board_id = :board AND offered_at > :after ORDER BY offered_at LIMIT 1 OFFSET :skip
 """)
+NTH_JUDGED = text("""
+SELECT created_at FROM judgements
+WHERE board_id = :board AND created_at > :after AND judge = ANY(:judges) ORDER BY created_at LIMIT 1 OFFSET :skip
+""")
 LAST_OFFERED = text("""
 WITH next AS (SELECT id, offer_id FROM votes WHERE board_id = :board AND id > :after AND id <= :until)
 SELECT coalesce(max(id), :after) FROM next
@@ -58,6 +66,21 @@ SELECT EXISTS (
 """)
 REVISED = text("""
 SELECT id FROM votes WHERE id = ANY(:ids) AND (revision > 0 OR (:draws AND assignment_id IS NOT NULL))
+""")
+
+JUDGE_HASHES = text(f"""
+SELECT {HASH.format("judge")} FROM unnest(CAST(:judges AS text[])) WITH ORDINALITY AS named (judge, place)
+ORDER BY place
+""")
+JUDGED_BETWEEN = text("""
+SELECT DISTINCT context_id FROM judgements
+WHERE board_id = :board AND created_at > :after AND created_at <= :until AND judge = ANY(:judges)
+""")
+JUDGED_BY_OTHERS = text("""
+SELECT EXISTS (
+    SELECT FROM judgements
+    WHERE board_id = :board AND created_at > :after AND created_at <= :until AND judge <> ALL(:judges)
+)
 """)
 
 
@@ -109,21 +132,25 @@ class LiveRepository:
             statement.on_conflict_do_update(index_elements=keys, set_={"body": statement.excluded.body}), rows
         )
 
-    def reach(self, board_id: int, after: Marks, until: Marks, *, size: int, offers: bool) -> Marks:
+    def reach(
+        self, board_id: int, after: Marks, until: Marks, *, size: int, offers: bool, judges: Sequence[str]
+    ) -> Marks:
         """The marks of a step that begins at some and ends at others at the latest, of bounded size.
 
         Parameters
         ----------
-        size : votes, offers, and contexts newly offered, at most so many each.
-        offers : whether more than votes is read.
+        size : votes, judgements, offers, and contexts newly offered, at most so many each.
+        offers : whether offers and contexts are read.
+        judges : whose judgements are read.
         """
         votes = self._nth(NTH_VOTE, board_id, after.votes, size) or until.votes
-        reached = until._replace(votes=min(votes, until.votes))
+        judged = self._nth(NTH_JUDGED, board_id, after.moment, size, judges=list(judges)) if judges else None
+        reached = until._replace(votes=min(votes, until.votes), moment=min(judged or until.moment, until.moment))
         if not offers:
             return reached
         offer = self._nth(NTH_OFFER, board_id, after.offers, size) or until.offers
         moment = self._nth(NTH_OFFERED, board_id, after.moment, size) or until.moment
-        reached = reached._replace(offers=min(offer, until.offers), moment=min(moment, until.moment))
+        reached = reached._replace(offers=min(offer, until.offers), moment=min(moment, reached.moment))
         # No vote is read before the offer that it names.
         values = {"board": board_id, "after": after.votes, "until": reached.votes, "offers": reached.offers}
         return reached._replace(votes=self._session.execute(LAST_OFFERED, values).scalar_one())
@@ -132,8 +159,8 @@ class LiveRepository:
         """Whether there is a vote after a number."""
         return self._nth(NTH_VOTE, board_id, after, 1) is not None
 
-    def _nth(self, query: TextClause, board_id: int, after: object, size: int) -> Any:
-        values = {"board": board_id, "after": after, "skip": size - 1}
+    def _nth(self, query: TextClause, board_id: int, after: object, size: int, **values: object) -> Any:
+        values |= {"board": board_id, "after": after, "skip": size - 1}
         return self._session.execute(query, values).scalar_one_or_none()
 
     def revised(self, votes: Iterable[int], *, draws: bool) -> set[int]:
@@ -144,6 +171,20 @@ class LiveRepository:
         """Whether rules about votes came or went: other ones than up to this number, as they stood then."""
         values = {"board": board_id, "rules": rules, "since": since}
         return bool(self._session.execute(RULES_CHANGED, values).scalar_one())
+
+    def judge_hashes(self, judges: Sequence[str]) -> Ints:
+        """Hashes of judges' names, in the order of these."""
+        return np.fromiter(self._session.scalars(JUDGE_HASHES, {"judges": list(judges)}), dtype=np.int64)
+
+    def judged_between(self, board_id: int, after: datetime, until: datetime, *, judges: Sequence[str]) -> Ints:
+        """Contexts that these judges judged between two times."""
+        values = {"board": board_id, "after": after, "until": until, "judges": list(judges)}
+        return np.fromiter(self._session.scalars(JUDGED_BETWEEN, values), dtype=np.int64)
+
+    def judged_by_others(self, board_id: int, after: datetime, until: datetime, *, judges: Sequence[str]) -> bool:
+        """Whether other judges than these judged anything between two times."""
+        values = {"board": board_id, "after": after, "until": until, "judges": list(judges)}
+        return bool(self._session.execute(JUDGED_BY_OTHERS, values).scalar_one())
 
     def lagging(self) -> list[int]:
         """Boards with votes or rules that no update has seen."""

@@ -14,6 +14,7 @@ from app.cli.experiments import experiments
 from app.experiments.boards import board
 from app.experiments.coverage.bars import COVERS, ERRS, FAILS, Bar, hits_needed, never_missing, share_of_runs
 from app.experiments.coverage.cells import Place, cell
+from app.experiments.coverage.live import lives
 from app.experiments.coverage.live_leases import IGNORED, live_leases
 from app.experiments.coverage.measure import Measured
 from app.experiments.coverage.plain import table1
@@ -169,3 +170,13 @@ def test_live_intervals_cover_while_answers_are_out() -> None:
     found = {cell.place.rule: cell for cell in coverage(case, 24, processes=CORES)}
     assert all(found[rule].passed for rule in ("1.5 x", "2 x", IGNORED))
     assert found["2 x"].plug_in_hits == 0
+
+
+@pytest.mark.slow
+def test_live_intervals_cover_with_judges_but_not_with_judges_of_what_is_shown() -> None:
+    """Half as many rows again, of contexts without features of which judges speak less often than of those before."""
+    found = {case.name: replace(case, n=1000) for case in lives("davidson") if case.judged}
+    honest = coverage(found["judges"], 24, processes=CORES)
+    assert not [cell for cell in honest if not cell.passed]
+    assert [cell for cell in honest if cell.plug_in_hits < cell.hits]
+    assert not [cell for cell in coverage(found["judges of what is shown"], 4, processes=CORES) if cell.hits]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Thread
@@ -29,7 +29,7 @@ from app.services.rankings.query import RankingQuery
 from app.services.rankings.read import ranking
 from app.services.refit.features import covariates_of, levels_of
 from app.services.refit.fitting import FoldModels
-from app.services.refit.frame import frame_of
+from app.services.refit.frame import Frame, frame_of
 from app.services.refit.frozen import FrozenSegment
 from app.services.refit.gathering import gather
 from app.services.refit.segments import Segments
@@ -38,7 +38,7 @@ from app.stats.debias.clusters import Clustering
 from app.stats.debias.folds import mix
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.segments import segment
-from app.stats.types import Bools, Covariates, Ints, Sample
+from app.stats.types import Bools, Covariates, Floats, Ints, Sample
 from tests.refitting import ITEMS, Bench, ballots, cast, features_of, new_board
 
 
@@ -88,13 +88,22 @@ class Rows:
         return Target(self.refitted.estimands[estimand], self.frozen.every)
 
 
-def recomputed(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str = "") -> Any:
+Heard = Callable[[Frame, Bools], Floats]
+"""Margins (n, K, K, q) in each row, told which rows (n,) the refit had."""
+
+
+def recomputed(
+    bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str = "", *, heard: Heard | None = None
+) -> Any:
     """All rows scored anew."""
-    rows, clustering = rows_of(bench, board, snapshot, level), Clustering(fixed=True, unit=board.config.unit)
+    rows, clustering = (
+        rows_of(bench, board, snapshot, level, heard=heard),
+        Clustering(fixed=True, unit=board.config.unit),
+    )
     return one_step(rows.sample, rows.mu, {"": rows.target(estimand)}, clustering=clustering)[""]
 
 
-def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "") -> Rows:
+def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "", *, heard: Heard | None = None) -> Rows:
     with bench.work() as work:
         marks = work.gather.marks(board.id)
     with bench.work() as work:
@@ -110,6 +119,11 @@ def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "") -> 
         earlier = np.isin(frame.context_id, opened.stored.frame.context_id[opened.stored.frame.context_id > 0])
     else:
         earlier = np.isin(np.arange(sample.n_rows), sample.votes.row[frame.vote_id <= snapshot.watermark])
+    documents = inputs.documents
+    covariates = refitted.covariates(documents) if refitted.featuriser else Covariates(np.zeros((len(documents), 0)))
+    if heard is not None:
+        covariates = Covariates(covariates.x[sample.pattern], heard(frame, earlier))
+        sample = replace(sample, pattern=np.arange(sample.n_rows))
     fold, row = sample.fold.copy(), sample.votes.row
     alone = (frame.vote_id > snapshot.watermark) & (frame.context_id[row] == 0)
     fold[row[alone]] = refitted.board.spread.fold(mix(frame.vote_id[alone]))
@@ -120,8 +134,6 @@ def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "") -> 
         rows = Segments(stored).rows(level)
         sample = segment(sample, rows, propensity=sample.votes.propensity)
         earlier, context_id = earlier[rows], context_id[rows]
-    documents = inputs.contexts.features
-    covariates = refitted.covariates(documents) if refitted.featuriser else Covariates(np.zeros((len(documents), 0)))
     mu = FoldModels(opened.models.models, covariates)
     return Rows(sample, mu, context_id, earlier, refitted, frozen, opened.stored)
 

@@ -14,8 +14,9 @@ from app.db.marks import Marks
 from app.db.models import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
-from app.services.live.touched import Touched
-from app.services.refit.frozen import FrozenBoard
+from app.services.live.judged import Judged
+from app.services.live.touched import JUDGEMENTS, Touched
+from app.services.refit.frozen import DRAWS, FrozenBoard
 from app.services.refit.gathering import context_table, draw_table, offer_table, roster_of, vote_table
 from app.services.refit.inputs import Inputs, OfferTable, Roster
 from app.stats.types import Bools, Ints
@@ -50,32 +51,56 @@ class Reader:
         fresh = self.work.gather.votes(self.board.id, now.votes, after=before.votes)
         # No refit with a ranking takes votes, so that all of them came since; they wait for the next one.
         ranked = self.work.gather.ranked_between(self.board.id, self.basis.votes, now.votes)
+        judged = self._judged_between(before, now)
         if self.frozen.unit == "battle":
-            touched = self._battles(fresh, before)
+            touched = self._battles(fresh, before, now, judged=judged)
         else:
-            touched = self._contexts(fresh, before, now, ranked=ranked)
+            touched = self._contexts(fresh, before, now, ranked=ranked, judged=judged)
         late = self.work.gather.ranked_between(self.board.id, before.votes, now.votes)
+        if self._heard_others(before, now):
+            touched = replace(touched, waits=(*touched.waits, JUDGEMENTS))
         return replace(touched, seen=touched.seen + late.size)
 
-    def _battles(self, fresh: Columns, before: Marks) -> Touched:
-        """Every vote is a row of its own."""
-        excluded = self._excluded(fresh)
-        inputs, newcomers = self._inputs(_take(fresh, ~self._unfit(fresh)), excluded)
-        contexts = inputs.contexts.ids[1:]
-        known = np.unique(self.work.gather.votes_of_contexts(self.board.id, contexts, before.votes)["context"])
-        counts = int(fresh["ids"].size), len(excluded)
-        # Only draws have a number of an offer here.
-        unknown = bool((fresh["offer"] > 0).any())
-        return Touched(None, inputs, _nothing(), known, newcomers, *counts, self.basis.votes, _nothing(), unknown)
+    def _heard_others(self, before: Marks, now: Marks) -> bool:
+        """Whether judges that the refit did not hear judged anything."""
+        return self.work.live.judged_by_others(self.board.id, before.moment, now.moment, judges=self.frozen.judges)
 
-    def _contexts(self, fresh: Columns, before: Marks, now: Marks, *, ranked: Ints) -> Touched:
+    def _judged_between(self, before: Marks, now: Marks) -> Ints:
+        """Contexts newly judged by the judges that the refit heard."""
+        judges = self.frozen.judges
+        if not judges:
+            return _nothing()
+        return self.work.live.judged_between(self.board.id, before.moment, now.moment, judges=judges)
+
+    def _battles(self, fresh: Columns, before: Marks, now: Marks, *, judged: Ints) -> Touched:
+        """Every vote is a row of its own; what is new of its context changes one that came since the refit."""
+        gather, board_id = self.work.gather, self.board.id
+        again = gather.votes_of_contexts(board_id, judged, before.votes)
+        since = again["ids"] > self.basis.votes
+        again, kept = _take(again, since), not since.all()
+        columns = _joined(again, fresh)
+        excluded = self._excluded(columns)
+        whole, newcomers = self._inputs(_take(columns, ~self._unfit(columns)), excluded)
+        contexts = whole.contexts.ids[1:]
+        known = np.unique(gather.votes_of_contexts(board_id, contexts, before.votes)["context"])
+        heard = self._judgements(contexts, _nothing())
+        old = replace(whole, votes=whole.votes.take(whole.votes.ids <= before.votes))
+        old, new = heard.at(old, before.moment), heard.at(whole, now.moment)
+        counts = int(fresh["ids"].size), int(np.isin(fresh["ids"], list(excluded)).sum())
+        # Only draws have a number of an offer here.
+        waits = _waits(draws=bool((fresh["offer"] > 0).any()), judgements=kept)
+        rows = old if again["ids"].size else None, new, _nothing(), known
+        return Touched(*rows, newcomers, *counts, self.basis.votes, _nothing(), waits)
+
+    def _contexts(self, fresh: Columns, before: Marks, now: Marks, *, ranked: Ints, judged: Ints) -> Touched:
         """A vote changes the row of its context, and so does an offer without one; not of one that waits."""
         gather, board_id = self.work.gather, self.board.id
         touched = np.union1d(fresh["context"][fresh["context"] > 0], gather.offered_between(board_id, before, now))
-        touched = np.setdiff1d(touched, ranked)
+        later = self._since(judged)
+        touched = np.setdiff1d(np.union1d(touched, later), ranked)
         others = gather.votes_of_contexts(board_id, touched, now.votes)
         alone = _take(fresh, fresh["context"] == 0)
-        columns = _sorted({name: np.concatenate([others[name], alone[name]]) for name in others})
+        columns = _joined(others, alone)
         excluded = self._excluded(columns)
         wrong = self._unfit(columns)
         unfit = _first(columns, wrong, touched)
@@ -83,11 +108,28 @@ class Reader:
         whole, newcomers = self._inputs(columns, excluded, contexts=touched)
         settled = self._settled(whole)
         refitted = self._refitted(columns, whole.offers, settled, touched)
-        old, new = (self._at(whole, marks, unfit, settled=settled, refitted=refitted) for marks in (before, now))
+        heard = self._judgements(touched, refitted)
+        old, new = (
+            heard.at(self._at(whole, marks, unfit, settled=settled, refitted=refitted), marks.moment)
+            for marks in (before, now)
+        )
         late = int(np.isin(fresh["ids"], list(excluded)).sum())
         counts, rows = (int(fresh["ids"].size), late), whole.offers.ids[settled]
-        unknown = self.frozen.answers is None and bool(whole.offers.drawn.any())
-        return Touched(old, new, refitted, refitted, newcomers, *counts, self.basis.votes, rows, unknown)
+        draws = self.frozen.answers is None and bool(whole.offers.drawn.any())
+        waits = _waits(draws=draws, judgements=later.size < judged.size)
+        return Touched(old, new, refitted, refitted, newcomers, *counts, self.basis.votes, rows, waits)
+
+    def _since(self, judged: Ints) -> Ints:
+        """Those of the contexts that may have come since the refit; rows of others keep what it heard."""
+        gather, basis = self.work.gather, self.basis
+        judged = np.setdiff1d(judged, gather.votes_of_contexts(self.board.id, judged, basis.votes)["context"])
+        # Where pairs were drawn, the refit left out what was too young.
+        offered = gather.offered_by(judged, basis.moment) if self.frozen.answers is None else _nothing()
+        return np.setdiff1d(judged, offered)
+
+    def _judgements(self, contexts: Ints, refitted: Ints) -> Judged:
+        basis = self.basis.moment
+        return Judged.read(self.work, self.board, self.frozen, contexts, basis=basis, refitted=refitted)
 
     def _at(self, whole: Inputs, marks: Marks, unfit: Ints, *, settled: Bools, refitted: Ints) -> Inputs:
         """The rows at a mark; votes from the first unfit one of their context on wait for the refit.
@@ -183,11 +225,17 @@ def _first(columns: Columns, unfit: Bools, touched: Ints) -> Ints:
     return first
 
 
+def _waits(*, draws: bool, judgements: bool) -> tuple[str, ...]:
+    return tuple(name for name, holds in {DRAWS: draws, JUDGEMENTS: judgements}.items() if holds)
+
+
 def _take(columns: Columns, index: Bools) -> Columns:
     return {name: values[index] for name, values in columns.items()}
 
 
-def _sorted(columns: Columns) -> Columns:
+def _joined(first: Columns, second: Columns) -> Columns:
+    """Both, by number."""
+    columns = {name: np.concatenate([first[name], second[name]]) for name in first}
     order: NDArray[Any] = np.argsort(columns["ids"], kind="stable")
     return {name: values[order] for name, values in columns.items()}
 

@@ -22,7 +22,7 @@ from app.services.live.reading import Reader, basis_of
 from app.services.live.rows import LiveRows, live_rows
 from app.services.live.scoring import Refitted, scored
 from app.services.live.sums import SegmentSums
-from app.services.live.touched import Touched
+from app.services.live.touched import JUDGEMENTS, Touched
 from app.services.refit.frozen import DRAWS, FrozenBoard
 from app.services.refit.inputs import Inputs
 from app.services.refit.snapshot import spec_hash
@@ -32,14 +32,14 @@ REFIT_FROM = 0.4
 MOST_SHARE = 0.5
 """Beyond it what the models' error adds to scores other than Borda's is no longer small beside the intervals."""
 AT_ONCE = 2000
-"""Votes, offers, and contexts newly offered."""
+"""Votes, judgements, offers, and contexts newly offered."""
 KEPT = 8
 """Refits kept open."""
 
 RULES, ITEMS, SHARE, WAITING = "exclusions", "active_set", "many_rows", "votes_wait"
-"""What only the next refit can take in, besides the first draws of a board: other rules about votes; other items; more
-rows than the models are good for; votes that replace others, lack a propensity or are dated before an item could be
-drawn."""
+"""What only the next refit can take in, besides first draws and some judgements: other rules about votes; other items;
+more rows than the models are good for; votes that replace others, lack a propensity or are dated before an item could
+be drawn."""
 
 OpenWork = Callable[[], UnitOfWork]
 OpenLease = Callable[[int], AbstractContextManager[Lease | None]]
@@ -128,7 +128,8 @@ class Updater:
         before = Marks(state.votes, state.offers, basis.rules, state.moment)
         # A snapshot that caught up while these marks were taken may be beyond them.
         marks = marks.beyond(before)
-        now = work.live.reach(board.id, before, marks, size=AT_ONCE, offers=board.config.unit == "context")
+        offers, judges = board.config.unit == "context", refitted.board.judges
+        now = work.live.reach(board.id, before, marks, size=AT_ONCE, offers=offers, judges=judges)
         touched = Reader(work, board, refitted.board, basis).touched(before, now)
         new = _Scored.of(touched.now, touched, refitted)
         old = None if touched.before is None else _Scored.of(touched.before, touched, refitted)
@@ -141,13 +142,13 @@ class Updater:
         state.rows += change[""].rows if "" in change else 0
         newcomers = _merged(state.document["newcomers"], new, old)
         reasons = self._reasons(work, board, snapshot, basis)
-        if touched.unknown or DRAWS in state.document["reasons"]:
-            reasons.append(DRAWS)
+        reasons += [each for each in (DRAWS, JUDGEMENTS) if each in (*touched.waits, *state.document["reasons"])]
         # Draws that nobody answers are no more in the next refit than in this one.
         share = _share(stored[""], snapshot) if "" in stored else state.document["share"]
         _note(state, reasons, counted=newcomers, share=share)
         # A step that found nothing, as after a message too many, is no news.
-        state.version += state.version == 0 or _said(state) != said
+        moved = "" in change and change[""].moves
+        state.version += moved or state.version == 0 or _said(state) != said
         work.session.flush()
         return now != marks
 
@@ -195,7 +196,7 @@ class _Scored:
         return cls(live_rows(inputs, touched, refitted.board), inputs)
 
     def sums(self, refitted: Refitted, work: UnitOfWork, snapshot: Snapshot) -> dict[str, SegmentSums]:
-        return scored(refitted, work, snapshot, rows=self.rows, documents=self.inputs.contexts.features)
+        return scored(refitted, work, snapshot, rows=self.rows, inputs=self.inputs)
 
 
 def _start(board: Board, snapshot: Snapshot, basis: Marks, frozen: FrozenBoard) -> LiveState:

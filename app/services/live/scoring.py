@@ -15,8 +15,8 @@ from app.domain.boards import Board
 from app.learners import Featuriser, load_model
 from app.services.live.rows import LiveRows
 from app.services.live.sums import SegmentSums
-from app.services.refit.fitting import FoldModels
 from app.services.refit.frozen import LIVE, FrozenBoard, FrozenSegment, unfreeze_board, unfreeze_segment
+from app.services.refit.inputs import Inputs, Margins
 from app.services.refit.scoring import estimands_of
 from app.services.refit.segments import joined
 from app.services.refit.snapshot import FEATURISER, MODEL
@@ -86,10 +86,11 @@ class Refitted:
 
 
 def scored(
-    refitted: Refitted, work: UnitOfWork, snapshot: Snapshot, *, rows: LiveRows, documents: Documents
+    refitted: Refitted, work: UnitOfWork, snapshot: Snapshot, *, rows: LiveRows, inputs: Inputs
 ) -> dict[str, SegmentSums]:
     """Sums of some rows, by segment; '' is the whole board."""
-    models = FoldModels(refitted.models, refitted.covariates(documents))
+    documents, margins = inputs.documents, None if inputs.judges is None else inputs.judges.margins
+    models = _Models(refitted.models, refitted.covariates(documents).x, margins)
     names = [set(_segments_of(document, refitted)) for document in documents]
     inside = {each: np.array([each in own for own in names]) for each in sorted({*chain.from_iterable(names)})}
     total: dict[str, SegmentSums] = {}
@@ -137,6 +138,26 @@ def _segments_of(document: Mapping[str, Any], refitted: Refitted) -> Iterator[st
 
 
 @dataclass(frozen=True)
+class _Models:
+    """Fold models of patterns whose judges' margins are spread out when they are asked for.
+
+    Parameters
+    ----------
+    models : by fold.
+    x : (u, d) of the patterns.
+    margins : None where no judge was heard.
+    """
+
+    models: tuple[OutcomeModel, ...]
+    x: Floats
+    margins: Margins | None
+
+    def __call__(self, fold: int, patterns: Ints) -> Floats:
+        margins = None if self.margins is None else self.margins.of(patterns)
+        return self.models[fold].probabilities(Covariates(self.x[patterns], margins))
+
+
+@dataclass(frozen=True)
 class _Tabulated:
     """Chances computed once for the cells of some rows, whatever segments these are in.
 
@@ -149,7 +170,7 @@ class _Tabulated:
     chances: dict[int, Floats]
 
     @classmethod
-    def of(cls, models: FoldModels, sample: Sample) -> _Tabulated:
+    def of(cls, models: _Models, sample: Sample) -> _Tabulated:
         patterns = {int(fold): np.unique(sample.pattern[sample.fold == fold]) for fold in np.unique(sample.fold)}
         return cls(patterns, {fold: models(fold, each) for fold, each in patterns.items()})
 

@@ -59,6 +59,11 @@ class SegmentSums:
         return next((each.psi.n for each in self.scores.values()), 0)
 
     @property
+    def moves(self) -> bool:
+        """Whether scores are others with it."""
+        return any(bool(each.psi.total.any()) for each in self.scores.values())
+
+    @property
     def heard_rows(self) -> float:
         """New rows without those that are drawn and not heard."""
         return self.rows if self.heard is None else self.rows - max(self.heard.silent, 0.0)

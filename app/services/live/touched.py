@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from app.services.refit.inputs import Inputs
 from app.stats.types import Bools, Ints
 
+JUDGEMENTS = "judgements"
+
 
 @dataclass(frozen=True, slots=True)
 class Touched:
@@ -21,7 +23,8 @@ class Touched:
     seen, excluded : new votes read, and how many of them rules take out.
     last : number of the last vote that the refit had.
     settled : offers among the refit's rows.
-    unknown : whether pairs were drawn on a board of whose draws the refit knew nothing.
+    waits : names of what only the next refit can take in: the first draws of a board, see `DRAWS`; judgements of rows
+        that the refit had, and of judges that it did not hear.
     """
 
     before: Inputs | None
@@ -33,4 +36,4 @@ class Touched:
     excluded: int
     last: int
     settled: Ints
-    unknown: bool
+    waits: tuple[str, ...] = ()

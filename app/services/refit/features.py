@@ -20,12 +20,11 @@ def covariates_of(inputs: Inputs, config: BoardConfig) -> tuple[Covariates, byte
         x, body = np.zeros((len(documents), 0)), b""
     if inputs.judges is None:
         return Covariates(x), body
-    return Covariates(x[inputs.judges.document], inputs.judges.margins), body
+    document, margins = inputs.judges.document, inputs.judges.margins
+    return Covariates(x[document], None if margins is None else margins.of(np.arange(document.size))), body
 
 
 def levels_of(inputs: Inputs, config: BoardConfig) -> dict[str, list[str]]:
     """Of each declared segment, the level of every pattern; '' where it is missing."""
-    documents = inputs.contexts.features
-    if inputs.judges is not None:
-        documents = [documents[at] for at in inputs.judges.document.tolist()]
+    documents = inputs.documents
     return {name: [str(document.get(name, "")) for document in documents] for name in config.segments}

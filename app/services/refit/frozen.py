@@ -34,11 +34,11 @@ from app.stats.types import Bools, Estimate, Floats, Rule, Sample
 LIVE = "live"
 """Kind of the artifacts: the whole board first, then its segments in order."""
 
-NO_SCORES, LEARNED, DRAWS, JUDGES = "few_votes", "learned_propensities", "draws", "judges"
+NO_SCORES, LEARNED, DRAWS = "few_votes", "learned_propensities", "draws"
 RANKINGS = "rankings"
 """Why votes of a board wait for its next refit: nothing is scored yet; propensities are learned from features; pairs
-were drawn here, and rows are votes or propensities are frequencies, which answers that are out have a part in; judges
-say what is not known of new contexts; the pairs of a ranking are told apart by counting equal ones."""
+were drawn here, and rows are votes or propensities are frequencies, which answers that are out have a part in; the
+pairs of a ranking are told apart by counting equal ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class FrozenBoard:
     since : µs; from then on every item could be drawn.
     segments : names of those that are scored.
     answers : to draws; None on a board that no pair had been drawn for.
+    judges : names of those whose margins the models expect, in that order.
     """
 
     items: tuple[str, ...]
@@ -66,6 +67,7 @@ class FrozenBoard:
     since: int
     segments: tuple[str, ...]
     answers: Answers | None
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,6 @@ def refits_only(inputs: Inputs, frame: Frame, tables: Sequence[Table]) -> str | 
     reasons = {
         RANKINGS: inputs.rankings is not None,
         DRAWS: _drawn(inputs) and (frame.clustering.unit != "context" or frame.kind == "estimated"),
-        JUDGES: inputs.judges is not None and inputs.judges.margins is not None,
         LEARNED: frame.kind == "estimated-lightgbm",
         NO_SCORES: not any(table.ranked.size and table.covariance is not None for table in scored),
     }
@@ -142,7 +143,7 @@ class Freezer:
         plug_in = {_key(table): table.value for table in tables if table.estimator == PLUGIN}
         names = sorted(scored.keys() - {""})
         answers = Responses(self.inputs).answers() if _drawn(self.inputs) else None
-        board, curve = _board_header(self.frame, self.inputs.roster), _curve(answers)
+        board, curve = _board_header(self.frame, self.inputs), _curve(answers)
         for name in ("", *names):
             rows = self.segments.rows(name) if name else None
             sample = self.frame.view(rows)
@@ -220,6 +221,7 @@ def unfreeze_board(body: bytes) -> FrozenBoard:
         since=board["since"],
         segments=tuple(board["segments"]),
         answers=_answers(board, arrays),
+        judges=tuple(board.get("judges", ())),
     )
 
 
@@ -259,14 +261,16 @@ def _answers(board: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> An
     return Answers(rates, **board["answers"])
 
 
-def _board_header(frame: Frame, roster: Roster) -> dict[str, Any]:
+def _board_header(frame: Frame, inputs: Inputs) -> dict[str, Any]:
+    judges = () if inputs.judges is None else inputs.judges.judges
     return {
         "items": frame.items,
         "kind": frame.kind,
         "fold_rule": frame.fold_rule,
         "n_folds": frame.n_folds,
         "few_units": frame.spread.few.tolist(),
-        "since": _since(frame, roster),
+        "since": _since(frame, inputs.roster),
+        "judges": [judge.name for judge in judges if judge.used],
     }
 
 

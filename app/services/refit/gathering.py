@@ -151,14 +151,14 @@ def _judged(
         return contexts, None
     outcomes = [category.name for category in board.config.categories]
     stored = repository.judgements(board.id, outcomes, until=until)
-    judged = _judgements(stored, contexts, rule(board.config.categories), roster=roster, hashes=_ints(names))
+    judged = judgements_of(stored, contexts, rule(board.config.categories), roster=roster, hashes=_ints(names))
     return judges_of(judged, tuple(names.values()), contexts, n_items=int(roster.active.sum()))
 
 
-def _judgements(
+def judgements_of(
     stored: tuple[Columns, Floats], contexts: ContextTable, credits: Rule, *, roster: Roster, hashes: Ints
 ) -> Judgements:
-    """Judgements of these contexts between active items; `hashes` are of the judges' names, sorted by name."""
+    """Stored judgements of these contexts between active items; `hashes` are of the judges' names, in their order."""
     columns, chances = stored
     left, right = roster.positions(columns["left"]), roster.positions(columns["right"])
     counts = np.isin(columns["context"], contexts.ids) & roster.active[left] & roster.active[right]

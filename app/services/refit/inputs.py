@@ -191,19 +191,52 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
+class Margins:
+    """What judges say of patterns, once for each pattern, judge and pair (arrays of length g).
+
+    Parameters
+    ----------
+    pattern : in ascending order.
+    judge : index among the q used ones.
+    left, right : the pair among the K active items, `left` the earlier one.
+    margin : of `left` over `right`.
+    n_items, n_judges : K and q.
+    """
+
+    pattern: Ints
+    judge: Ints
+    left: Ints
+    right: Ints
+    margin: Floats
+    n_items: int
+    n_judges: int
+
+    def of(self, patterns: Ints) -> NDArray[np.float32]:
+        """(u, K, K, q) of these patterns, see `Covariates`."""
+        found = np.full((patterns.size, self.n_items, self.n_items, self.n_judges), np.nan, dtype=np.float32)
+        start, end = np.searchsorted(self.pattern, patterns), np.searchsorted(self.pattern, patterns, side="right")
+        row = np.repeat(np.arange(patterns.size), end - start)
+        at = np.arange(row.size) + np.repeat(end - np.cumsum(end - start), end - start)
+        left, right, judge, margin = self.left[at], self.right[at], self.judge[at], self.margin[at]
+        found[row, left, right, judge] = margin
+        found[row, right, left, judge] = -margin
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Judges:
     """Judges' predictions, by name.
 
     Parameters
     ----------
-    judges : every one that ever judged a context of the board.
+    judges : every one that ever judged a context of the board; none where only some of its rows are read.
     document : (u,) of each pattern, its features among the distinct ones.
-    margins : (u, K, K, q) of the used judges, see `Covariates`; None without one.
+    margins : of the used judges; None without one.
     """
 
     judges: tuple[Judge, ...]
     document: Ints
-    margins: NDArray[np.float32] | None
+    margins: Margins | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +259,12 @@ class Inputs:
     judges: Judges | None = None
     draws: DrawTable | None = None
     rankings: RankingTable | None = None
+
+    @property
+    def documents(self) -> Sequence[Mapping[str, Any]]:
+        """(u,) features of each pattern."""
+        features = self.contexts.features
+        return features if self.judges is None else [features[at] for at in self.judges.document.tolist()]
 
     def superseded(self, reason: Ints) -> Bools:
         """(m,) which of these reasons, as votes have them, is that another vote stands in the vote's place."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 
-from app.services.refit.inputs import ContextTable, Judge, Judges
+from app.services.refit.inputs import ContextTable, Judge, Judges, Margins
 from app.services.refit.population import distinct
 from app.stats.types import Bools, Floats, Ints, Rule
 
@@ -85,15 +85,33 @@ def judges_of(
     kept = _affordable(heard, judged, contexts, n_items=n_items)
     number = np.cumsum(kept) - 1
     inside = judged.take(kept[judged.judge])
-    cells = _cells(Judgements(inside.context, number[inside.judge], *_pair(inside)), n_items)
-    pattern, document = _patterns(cells, contexts, n_items)
-    found = np.full((document.size, n_items, n_items, int(kept.sum())), np.nan, dtype=np.float32)
-    row = pattern[cells.context]
-    found[row, cells.left, cells.right, cells.judge] = cells.margin
-    found[row, cells.right, cells.left, cells.judge] = -cells.margin
+    inside = replace(inside, judge=number[inside.judge])
+    columns, found = heard_by(inside, int(kept.sum()), contexts, n_items=n_items)
     shown = tuple(_described(judged, names, of, used=bool(kept[of])) for of in range(len(names)))
+    return columns, replace(found, judges=shown)
+
+
+def heard_by(judged: Judgements, n_judges: int, contexts: ContextTable, *, n_items: int) -> tuple[ContextTable, Judges]:
+    """The contexts with the distinct (features, judgements) as their patterns, and what so many judges say of these.
+
+    Parameters
+    ----------
+    judged, contexts, n_items : see `judges_of`; all judges are used.
+    n_judges : q.
+    """
+    cells = _cells(Judgements(judged.context, judged.judge, *_pair(judged)), n_items)
+    pattern, document = _patterns(cells, contexts, n_items)
     columns = ContextTable(contexts.ids, contexts.key, contexts.created, pattern, contexts.features)
-    return columns, Judges(shown, document, found if kept.any() else None)
+    return columns, Judges((), document, _margins(cells, pattern, (n_items, n_judges)) if n_judges else None)
+
+
+def _margins(cells: Judgements, pattern: Ints, shape: tuple[int, int]) -> Margins:
+    """Of each pattern, what is said of the first context that has it."""
+    first = np.zeros(pattern.size, dtype=np.bool_)
+    first[np.unique(pattern, return_index=True)[1]] = True
+    cells = cells.take(first[cells.context])
+    cells = cells.take(np.argsort(pattern[cells.context], kind="stable"))
+    return Margins(pattern[cells.context], cells.judge, cells.left, cells.right, cells.margin, *shape)
 
 
 def _pair(judged: Judgements) -> tuple[Ints, Ints, Floats]:
