@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.web import words
 from app.web.axis import number, share
@@ -12,6 +13,8 @@ from app.web.reader import Answer
 
 SHOWN = 20
 """Rows of a long table; the rest is in the JSON."""
+OF_ITEMS = {"item", "left", "right", "first", "second", "leader", "components", "cycles"}
+"""Fields of findings that name items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,9 @@ class DiagnosticsView:
     sections: tuple[Section, ...]
 
 
-def diagnostics_view(answer: Answer, *, title: str) -> DiagnosticsView:
-    """Shape the answer of `GET …/diagnostics`."""
+def diagnostics_view(ranking: Answer, answer: Answer, *, title: str) -> DiagnosticsView:
+    """Shape the answers of `GET …/rankings` (for titles) and `GET …/diagnostics`."""
+    titles = {row["item"]: row.get("title") or row["item"] for row in (*ranking["rankings"], *ranking["retired"])}
     shapes = {
         "balance": _balance,
         "support": _support,
@@ -64,7 +68,8 @@ def diagnostics_view(answer: Answer, *, title: str) -> DiagnosticsView:
         "voters": _voters,
         "drift": _drift,
     }
-    sections = [_section(code, answer[code], *shape(answer[code])) for code, shape in shapes.items() if answer[code]]
+    found = {code: _titled(answer[code], titles) for code in shapes if answer[code]}
+    sections = [_section(code, each, *shapes[code](each)) for code, each in found.items()]
     return DiagnosticsView(
         heading=title,
         query="",
@@ -75,6 +80,15 @@ def diagnostics_view(answer: Answer, *, title: str) -> DiagnosticsView:
         computed_words=moment_words(answer["computed_at"]),
         sections=tuple(sections),
     )
+
+
+def _titled(found: Any, titles: Mapping[str, str], field: str = "") -> Any:
+    """What was found, with items by their titles."""
+    if isinstance(found, Mapping):
+        return {name: _titled(each, titles, name) for name, each in found.items()}
+    if isinstance(found, list):
+        return [_titled(each, titles, field) for each in found]
+    return titles.get(found, found) if field in OF_ITEMS else found
 
 
 Facts = list[tuple[str, str]]

@@ -127,7 +127,8 @@ def _equilibrium(reader: Reader, card: Card, _: Request) -> EquilibriumView:
 
 
 def _diagnostics(reader: Reader, card: Card, _: Request) -> DiagnosticsView:
-    return diagnostics_view(reader.diagnostics(card.slug), title=card.title)
+    ranking = reader.ranking(card.slug, settle({}, reader.menu(card.slug)))
+    return diagnostics_view(ranking, reader.diagnostics(card.slug), title=card.title)
 
 
 @dataclass(frozen=True, slots=True)

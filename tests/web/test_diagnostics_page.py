@@ -33,6 +33,15 @@ def test_sections_say_what_was_found(site: Site, open_page: Open) -> None:
     expect(page.locator("#voters")).to_have_count(0)
 
 
+def test_items_have_their_titles(site: Site, open_page: Open) -> None:
+    tie = {"outcomes": ["tie"], "rates": {"tie": 0.1}, "items": [{"item": "aurora", "rates": {"tie": 0.2}}]}
+    site.reader.find(support=support(["aurora", "basalt"], ["unheard-of"]), outcomes={"status": "ok", **tie})
+    page = open_page(f"{site.address}/boards/chat/diagnostics")
+    expect(page.locator("#support tbody tr").first).to_contain_text("Aurora, Basalt")
+    expect(page.locator("#support tbody tr").last).to_contain_text("unheard-of")
+    expect(page.locator("#outcomes tbody tr")).to_contain_text("Aurora")
+
+
 def test_the_ranking_leads_there(site: Site, open_page: Open) -> None:
     page = open_page(f"{site.address}/boards/chat")
     page.get_by_role("link", name="Diagnostics").click()
