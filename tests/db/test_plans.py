@@ -16,6 +16,10 @@ from app.db.unit_of_work import UnitOfWork
 from app.db.votes import BY_ID, HEADS
 from tests.services.casting import make_board
 
+CONTEXTS = text("""
+INSERT INTO contexts (board_id, external_id, features, offered)
+SELECT :board, 'c-' || number, '{}', TRUE FROM generate_series(1, :size) AS number
+""")
 KEYS = {"contexts": "external_id", "votes": "client_id"}
 
 
@@ -48,9 +52,14 @@ def test_rows_are_looked_up_by_their_key(database: Engine, statement: TextClause
     assert looks_up(plan(database, statement), table) == 1
 
 
-def test_the_function_looks_contexts_up_by_their_key(database: Engine) -> None:
+@pytest.mark.parametrize("size", [0, 300])
+def test_the_function_looks_contexts_up_by_their_key(database: Engine, size: int) -> None:
+    """Also where a plan that reads all of a small table would take less."""
     said: list[str] = []
     board = str(make_board(partial(UnitOfWork, open_sessions(database))).id)
+    with database.begin() as connection:
+        connection.execute(CONTEXTS, {"board": int(board), "size": size})
+        connection.execute(text("ANALYZE contexts"))
     with database.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
