@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from app.db.models import Base
+import app.db.models  # noqa: F401 - every table is known then
+from app.db.schema import Base
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=Base.metadata)
 with context.begin_transaction():

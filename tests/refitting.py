@@ -15,7 +15,8 @@ from sqlalchemy import Engine
 from app.cache.news import News, Silence
 from app.db.engine import open_sessions
 from app.db.locks import Lock, lease
-from app.db.models import Job, Snapshot
+from app.db.models.jobs import Job
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import DRAFT, Board
 from app.domain.items import ItemDraft

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.api.deps import KnownCaller, OwnBoard, PortsOf, Work
 from app.api.routing import api_router
-from app.db.models import Job
+from app.db.models.jobs import Job
 from app.services import jobs
 
 router = api_router(prefix="/v1", tag="jobs")

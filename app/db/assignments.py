@@ -12,7 +12,9 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db.arrays import moments, plain, texts, uuids
-from app.db.models import Assignment, Context, Draw, Item
+from app.db.models.assignments import Assignment, Draw
+from app.db.models.contexts import Context
+from app.db.models.items import Item
 
 OFFER = text("""
 INSERT INTO offers (board_id, context_id, external_id, source, created_at)

@@ -14,8 +14,10 @@ from app.db.arrays import hashes, texts
 from app.db.assignments import Standing
 from app.db.keys import BEARERS, USE_RESOLUTION, Bearer
 from app.db.locks import Lock, hold
-from app.db.models import Board as BoardRow
-from app.db.models import Context, Judgement, Vote
+from app.db.models.boards import Board as BoardRow
+from app.db.models.contexts import Context
+from app.db.models.judgements import Judgement
+from app.db.models.votes import Vote
 from app.db.together import together
 from app.domain.boards import Board, BoardConfig, Stored, from_document, to_document
 from app.domain.keys import Caller

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from app.db.arrays import document, plain, texts
-from app.db.models import Offer
+from app.db.models.contexts import Offer
 from app.domain.contexts import Known, Wanted
 
 CREATE = text("""

@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
-from app.db.models import Exclusion, Vote
+from app.db.models.exclusions import Exclusion
+from app.db.models.votes import Vote
 from app.domain.exclusions import SUPERSEDED
 
 EXCLUDE = text("""

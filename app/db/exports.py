@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from app.db.menus import rankings
-from app.db.models import Board
+from app.db.models.boards import Board
 from app.domain.menus import Ranking
 
 AT_ONCE = 5_000

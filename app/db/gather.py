@@ -1,4 +1,4 @@
-"""Read a board's votes, contexts and rules in bulk: rows packed by the server, straight into NumPy columns."""
+"""Read a board's votes, contexts and rules in bulk."""
 
 from __future__ import annotations
 
@@ -7,59 +7,28 @@ from datetime import datetime
 from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from psycopg import Connection as Driver
-from psycopg import sql
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from app.db.locks import Lock, hold
 from app.db.marks import FINGERPRINT, MARKS, SELECTION, Fingerprint, Marks
+from app.db.packed import (
+    CHANCE,
+    DRAW_COLUMNS,
+    HASH,
+    JUDGEMENT_COLUMNS,
+    MICROSECONDS,
+    NO_END,
+    OFFER_COLUMNS,
+    VOTE_COLUMNS,
+    Columns,
+    Packed,
+    columns_of,
+)
 from app.stats.types import Floats, Ints
 
-ROWS_AT_ONCE = 50_000
-NO_END = 2**63 - 1
 CONTEXTS_AT_ONCE = 20_000
 RANKINGS_AT_ONCE = 20_000
-
-HASH = "('x' || left(md5({0}), 16))::bit(64)::bigint"
-"""64 bits of a text's content: the same on every server and in every order of arrival."""
-MICROSECONDS = "(extract(epoch FROM {0} - TIMESTAMPTZ '2000-01-01 00:00+00') * 1000000)::bigint"
-"""A time as `timestamptz_send` writes it."""
-
-VOTE_COLUMNS = {
-    "ids": "int8send(id)",
-    "context": "int8send(coalesce(context_id, 0))",
-    "offer": "int8send(coalesce(offer_id, 0))",
-    "left": "int8send(left_id)",
-    "right": "int8send(right_id)",
-    "outcome": "int8send(outcome::bigint)",
-    "voter": f"int8send(coalesce({HASH.format('voter')}, 0))",
-    "propensity": "float8send(coalesce(propensity, 'NaN'))",
-    "created": "timestamptz_send(created_at)",
-}
-OFFER_COLUMNS = {
-    "ids": "int8send(id)",
-    "context": "int8send(context_id)",
-    "key": f"int8send({HASH.format('external_id')})",
-    "created": "timestamptz_send(created_at)",
-    "drawn": "int8send((source IN ('acquire', 'pool'))::int::bigint)",
-}
-DRAW_COLUMNS = {
-    "offer": "int8send(offer_id)",
-    "left": "int8send(left_id)",
-    "right": "int8send(right_id)",
-    "answered": "timestamptz_send(coalesce(answered_at, 'infinity'))",
-}
-"""An infinite time is sent as the largest number."""
-JUDGEMENT_COLUMNS = {
-    "context": "int8send(context_id)",
-    "judge": f"int8send({HASH.format('judge')})",
-    "left": "int8send(left_id)",
-    "right": "int8send(right_id)",
-    "created": "timestamptz_send(created_at)",
-}
-CHANCE = "float8send(coalesce((probabilities ->> %s::text)::float8, 0))"
 
 CONTEXTS = f"""
 SELECT id, {HASH.format("external_id")}, {MICROSECONDS.format("created_at")}, features::text, text
@@ -148,8 +117,6 @@ SELECT id FROM votes WHERE board_id = :board AND context_id = ANY(:ids) AND vote
 """
 THROUGH = "SELECT received_at FROM votes WHERE board_id = :board AND id = :watermark"
 
-Columns = dict[str, NDArray[Any]]
-
 
 class ContextRow(NamedTuple):
     """A context as a refit reads it: `key` its content hash, `created` in µs of 2000, `features` as JSON."""
@@ -215,7 +182,7 @@ class GatherRepository:
 
     def votes(self, board_id: int, watermark: int, *, after: int = 0) -> Columns:
         """The board's pair votes up to a number; 0 stands for no context, offer or voter, NaN for no propensity."""
-        return self._columns(Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark, after=after)
+        return columns_of(self._session, Packed("votes", VOTE_COLUMNS, "id"), board_id, watermark, after=after)
 
     def rankings(self, board_id: int, watermark: int) -> Iterator[RankingRow]:
         """The board's votes on menus up to a number."""
@@ -233,16 +200,16 @@ class GatherRepository:
         values = {"board": board_id, "ids": contexts.tolist()}
         found = list(self._session.scalars(text(VOTES_OF_CONTEXTS), values))
         packed = Packed("votes", VOTE_COLUMNS, "id", condition="AND id = ANY(%s)", asked=(found,))
-        return self._columns(packed, board_id, watermark)
+        return columns_of(self._session, packed, board_id, watermark)
 
     def offers(self, board_id: int, last: int = NO_END) -> Columns:
         """The named offers and draws up to a number."""
-        return self._columns(Packed("offers", OFFER_COLUMNS, "id"), board_id, last)
+        return columns_of(self._session, Packed("offers", OFFER_COLUMNS, "id"), board_id, last)
 
     def offers_of_contexts(self, board_id: int, contexts: Ints, last: int) -> Columns:
         """The named offers and draws of these contexts up to a number."""
         packed = Packed("offers", OFFER_COLUMNS, "id", condition="AND context_id = ANY(%s)", asked=(contexts.tolist(),))
-        return self._columns(packed, board_id, last)
+        return columns_of(self._session, packed, board_id, last)
 
     def offered_between(self, board_id: int, before: Marks, now: Marks) -> Ints:
         """Contexts that were offered, or that an offer of was named, between two marks."""
@@ -257,13 +224,13 @@ class GatherRepository:
 
     def draws(self, board_id: int, last: int = NO_END) -> Columns:
         """The assignments of offers up to a number."""
-        return self._columns(Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, last)
+        return columns_of(self._session, Packed("assignments", DRAW_COLUMNS, "offer_id"), board_id, last)
 
     def draws_of_offers(self, board_id: int, offers: Ints) -> Columns:
         """The assignments of these offers."""
         asked: LiteralString = "AND offer_id = ANY(%s)"
         packed = Packed("assignments", DRAW_COLUMNS, "offer_id", condition=asked, asked=(offers.tolist(),))
-        return self._columns(packed, board_id, NO_END)
+        return columns_of(self._session, packed, board_id, NO_END)
 
     def judges(self, board_id: int, *, until: datetime) -> dict[int, str]:
         """Names of the board's judges by a time, by their hash, sorted by name."""
@@ -323,71 +290,5 @@ class GatherRepository:
         chances = dict.fromkeys(map(str, range(len(outcomes))), CHANCE)
         fields = {**JUDGEMENT_COLUMNS, **chances}
         packed = Packed("judgements", fields, "context_id", tuple(outcomes), condition=condition, asked=asked)
-        columns = self._columns(packed, board_id, NO_END)
+        columns = columns_of(self._session, packed, board_id, NO_END)
         return columns, np.stack([columns.pop(name).view(np.float64) for name in chances], axis=1)
-
-    def _columns(self, packed: Packed, board_id: int, last: int, *, after: int = 0) -> Columns:
-        driver = self._session.connection().connection.driver_connection
-        assert isinstance(driver, Driver)
-        query = packed.query()
-        blocks, full = [packed.unpacked(b"")], True
-        with driver.cursor(binary=True) as cursor:
-            while full:
-                values = (*packed.values, board_id, after, last, *packed.asked)
-                size, end, block = cursor.execute(query, values).fetchone() or (0, 0, b"")
-                full = size >= ROWS_AT_ONCE
-                if size:
-                    blocks.append(packed.unpacked(block))
-                    after = end
-        return _stacked(blocks)
-
-
-class Packed(NamedTuple):
-    """Rows of a table as one string of eight bytes a field.
-
-    A row at a time, the driver's own work would take longer than the server's.
-
-    Parameters
-    ----------
-    table : whose rows.
-    columns : expressions of eight bytes by name.
-    key : an indexed column that they are read along; rows that share it come together.
-    values : parameters within the expressions, in order.
-    condition, asked : which rows only, with its parameters.
-    """
-
-    table: str
-    columns: dict[str, str]
-    key: str
-    values: tuple[str, ...] = ()
-    condition: LiteralString = ""
-    asked: tuple[Any, ...] = ()
-
-    def unpacked(self, block: bytes) -> Columns:
-        """The columns of some rows, numbers in their own byte order."""
-        fields = np.frombuffer(block, dtype=">i8").reshape(-1, len(self.columns))
-        columns: Columns = {name: fields[:, at].astype(np.int64) for at, name in enumerate(self.columns)}
-        if "propensity" in columns:
-            columns["propensity"] = columns["propensity"].view(np.float64)
-        return columns
-
-    def query(self) -> sql.Composed:
-        """The next rows of a board: how many, the last one's key, they."""
-        return sql.SQL(
-            "SELECT count(*), max({key}), string_agg({fields}, ''::bytea ORDER BY {key}) FROM ("
-            " SELECT * FROM {table} WHERE board_id = %s AND {key} > %s AND {key} <= %s {only} {condition}"
-            " ORDER BY {key} FETCH FIRST {most} ROWS WITH TIES"
-            ") AS block"
-        ).format(
-            fields=sql.SQL(" || ").join(sql.SQL(field) for field in self.columns.values()),
-            table=sql.Identifier(self.table),
-            key=sql.Identifier(self.key),
-            only=sql.SQL("AND kind = 'pair'") if self.table == "votes" else sql.SQL(""),
-            condition=sql.SQL(self.condition),
-            most=sql.Literal(ROWS_AT_ONCE),
-        )
-
-
-def _stacked(blocks: list[Columns]) -> Columns:
-    """Blocks as one; each column's parts are let go once they are together."""
-    return {name: np.concatenate([block.pop(name) for block in blocks]) for name in list(blocks[0])}

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from app.db.arrays import plain, texts
 from app.db.locks import Lock, hold
-from app.db.models import Item, ItemName, ItemSpan
+from app.db.models.items import Item, ItemName, ItemSpan
 
 RESOLVE = text("""
 SELECT item_names.name, items.id, items.name FROM item_names JOIN items ON items.id = item_id

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from app.db.locks import Lock
-from app.db.models import Job
+from app.db.models.jobs import Job
 
 REFIT = "refit"
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
-from app.db.models import Board, Key
+from app.db.models.boards import Board
+from app.db.models.keys import Key
 from app.domain.keys import Caller
 
 USE_RESOLUTION = timedelta(minutes=1)

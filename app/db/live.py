@@ -12,9 +12,9 @@ from sqlalchemy import TextClause, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.db.gather import HASH
 from app.db.marks import Marks
-from app.db.models import LiveState, LiveSum
+from app.db.models.live import LiveState, LiveSum
+from app.db.packed import HASH
 from app.stats.types import Ints
 
 LAGGING = text("""

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.db.arrays import document, plain, texts
 from app.db.columns import of_places, of_votes
-from app.db.models import Item
+from app.db.models.items import Item
 from app.domain.menus import Kind, Ranking
 from app.domain.votes import Row
 

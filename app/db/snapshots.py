@@ -10,7 +10,9 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.orm import Session
 
-from app.db.models import Artifact, LiveState, LiveSum, Score, Snapshot, Vote
+from app.db.models.live import LiveState, LiveSum
+from app.db.models.snapshots import Artifact, Score, Snapshot
+from app.db.models.votes import Vote
 
 KEPT = 2
 """Newest snapshots of a board that keep their artifacts: readers of the last but one are not cut off."""

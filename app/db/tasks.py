@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, CursorResult, delete, func, insert, or_, s
 from sqlalchemy.orm import Session
 
 from app.db.locks import Lock
-from app.db.models import Batch, Task, TaskPiece
+from app.db.models.tasks import Batch, Task, TaskPiece
 
 LEASE = 10
 """Seconds without a heartbeat after which a task is open again."""

@@ -17,7 +17,9 @@ from app.db.columns import of_pairs, of_places
 from app.db.contexts import FIND
 from app.db.items import RESOLVE, ItemRef
 from app.db.locks import ALONE, SHARED, Lock, hold, share
-from app.db.models import Context, Item, Offer, Vote
+from app.db.models.contexts import Context, Offer
+from app.db.models.items import Item
+from app.db.models.votes import Vote
 from app.db.together import Statement, together
 from app.domain.contexts import Known
 from app.domain.menus import Ranking

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.db.exclusions import ExclusionView
-from app.db.models import Exclusion
+from app.db.models.exclusions import Exclusion
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import Conflict, Invalid, Missing

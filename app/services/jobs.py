@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from uuid import UUID
 
-from app.db.models import Job
+from app.db.models.jobs import Job
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.domain.errors import Missing

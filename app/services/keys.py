@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from app.db.keys import Bearer, KeyView
-from app.db.models import Key
+from app.db.models.keys import Key
 from app.db.unit_of_work import UnitOfWork
 from app.domain.errors import Forbidden, Missing, Unauthenticated
 from app.domain.keys import SHOWN, Caller, KeyDraft, fingerprint, new_secret

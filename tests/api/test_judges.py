@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from app.db import gather
-from app.db.models import Snapshot
+from app.db import packed
+from app.db.models.snapshots import Snapshot
 from app.services.rankings.opened import open_snapshot
 from app.stats.diagnostics import log_losses
 from tests.api.conftest import BoardCaller
@@ -165,7 +165,7 @@ def test_numbers_do_not_depend_on_the_order_of_posting_or_on_the_side(
     said += [*both, *map(turned, both)]
     rng, digests = np.random.default_rng(3), set()
     for mirror, rows in ((False, 50_000), (True, 7)):
-        monkeypatch.setattr(gather, "ROWS_AT_ONCE", rows)
+        monkeypatch.setattr(packed, "ROWS_AT_ONCE", rows)
         board = voted(sent, features=FEATURES)
         order = rng.permutation(len(said))
         for part in np.array_split(order, 3):

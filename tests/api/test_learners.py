@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.learners.archive import unpack
 from app.services.refit.choosing import AUTO
 from app.services.refit.snapshot import MODEL

@@ -37,7 +37,7 @@ from app.cache.connection import open_redis
 from app.cache.news import RedisNews
 from app.db.engine import open_engine, open_sessions
 from app.db.migrations import upgrade
-from app.db.models import Score, Snapshot
+from app.db.models.snapshots import Score, Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import BoardConfig
 from app.embedded.postgres import PostgresServer

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from app.cache.news import Event
 from app.db.locks import Lock, lease
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.exclusions import ExclusionDraft

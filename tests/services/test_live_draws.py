@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft
 from app.services import exclusions, items

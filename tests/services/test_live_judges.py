@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, select
 
-from app.db.models import Item, Judgement, Snapshot
+from app.db.models.items import Item
+from app.db.models.judgements import Judgement
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.domain.contexts import ContextDraft
 from app.domain.judgements import JudgementDraft

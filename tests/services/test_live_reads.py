@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.services.live.run import Updater
 from app.services.rankings.opened import Opener

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.domain.items import ItemDraft
 from app.services import items

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
-from app.db.models import Score, Snapshot
+from app.db.models.snapshots import Score, Snapshot
 from app.domain.boards import Board, BoardConfig
 from app.domain.exclusions import ExclusionDraft
 from app.domain.items import ItemDraft

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sqlalchemy import Engine
 
-from app.db.models import Score, Snapshot
+from app.db.models.snapshots import Score, Snapshot
 from app.domain.boards import DRAFT
 from app.domain.judgements import JudgementDraft
 from app.domain.parsing import parse

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from app.db.locks import Lock, lease
-from app.db.models import Score, Snapshot
+from app.db.models.snapshots import Score, Snapshot
 from app.domain.boards import Board
 from app.domain.items import ItemDraft
 from app.services import items

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.services.rankings.standings import of_scores
 from app.services.refit.segments import Segments

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import Engine, text
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.db.tasks import LEASE
 from app.domain.boards import Board
 from tests.faults.parts import await_truth, kill_while

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.equilibrium.games import (

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from app.db.gather import Columns
+from app.db.packed import Columns
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.refit.frozen import FrozenBoard

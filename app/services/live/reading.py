@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.db.gather import Columns
 from app.db.marks import Marks
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
+from app.db.packed import Columns
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.live.judged import Judged

@@ -15,7 +15,8 @@ from uuid import UUID
 from app.cache.news import News, Silence
 from app.db.locks import Lease
 from app.db.marks import Marks
-from app.db.models import LiveState, Snapshot
+from app.db.models.live import LiveState
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.live.reading import Reader, basis_of

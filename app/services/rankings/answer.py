@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.services.rankings.found import Found
 from app.services.rankings.heading import about, heading, nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import Board
 from app.services.rankings.live import Live
 from app.services.rankings.query import RankingQuery

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from app.db.models import LiveState, Snapshot
+from app.db.models.live import LiveState
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.live.run import takes_votes

@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 from uuid import UUID
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import BoardConfig
 from app.domain.errors import Invalid, Missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.domain.boards import BoardConfig
 from app.services.rankings.query import unknown_segment
 from app.services.refit.segments import interpret, joined

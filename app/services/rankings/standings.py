@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.db.models import Score
+from app.db.models.snapshots import Score
 from app.services.refit.scoring import OBSERVED_ONLY
 from app.services.refit.snapshot import standing_rows
 from app.services.refit.tables import Table

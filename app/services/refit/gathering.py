@@ -11,8 +11,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from app.db.gather import Columns, ContextRow, GatherRepository, RankingRow
+from app.db.gather import ContextRow, GatherRepository, RankingRow
 from app.db.marks import Marks
+from app.db.packed import Columns
 from app.domain.boards import Board, BoardConfig
 from app.domain.outcomes import rule
 from app.services.refit.documents import Documents

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from app.cache.news import News, Silence
 from app.db.locks import Lease
-from app.db.models import Snapshot
+from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
 from app.services.refit.crew.ports import IN_TURN, Crew

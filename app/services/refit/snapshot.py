@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from app.db.marks import Fingerprint, Marks
-from app.db.models import Artifact, Score, Snapshot
+from app.db.models.snapshots import Artifact, Score, Snapshot
 from app.domain.boards import Board, BoardConfig, to_document
 from app.services.refit import fitting, storage
 from app.services.refit.fit import Result
