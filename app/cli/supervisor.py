@@ -16,7 +16,9 @@ from typing import Protocol
 from app.embedded.errors import EmbeddedError
 from app.embedded.processes import die_with_parent, halt, spawn, tail
 
-_SIGNALS = ((signal.SIGTERM, 20.0), (signal.SIGKILL, 5.0))
+GRACE = 20.0
+"""Seconds in which a process may end what it is at."""
+_SIGNALS = ((signal.SIGTERM, GRACE), (signal.SIGKILL, 5.0))
 
 
 class GaveUp(Exception):

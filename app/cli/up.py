@@ -19,7 +19,7 @@ import typer
 from app.cli.addresses import Host, Port, environment
 from app.cli.options import Data, database_url, settings_in
 from app.cli.schema import migrated
-from app.cli.supervisor import GaveUp, Program, Supervisor
+from app.cli.supervisor import GRACE, GaveUp, Program, Supervisor
 from app.embedded.errors import EmbeddedError
 from app.embedded.finding import with_urls
 from app.embedded.postgres import PostgresServer
@@ -63,7 +63,7 @@ def up(data: Data = None, host: Host = None, port: Port = None, demonstrate: Dem
         if not stop.is_set():
             _say(f"The board is at {_address(server)} (logs in {state.logs}; Ctrl-C stops everything)")
         supervisor.watch(stop)
-        _say("Stopping …")
+        _say(f"Stopping … (up to {GRACE:.0f} s where a refit is under way)")
 
 
 def _start_servers(supervisor: Supervisor, state: State, settings: Settings) -> Settings:
