@@ -157,12 +157,13 @@ class Naps:
 
 @dataclass
 class Party:
-    """A leader in this thread, and helpers that its messages wake in threads of their own."""
+    """A leader in this thread, and helpers that its messages wake in threads of their own, but for the first ones."""
 
     bench: Bench
     board: Board
     version: str = "v"
     busy: Duty = field(default_factory=Duty)
+    lost: int = 0
     threads: list[Thread] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -170,6 +171,9 @@ class Party:
         self.crew = Workers(self.bench.work, self.wake, self.board.id, 1, "v", Duty())
 
     def wake(self, batch: UUID) -> None:
+        if self.lost > 0:
+            self.lost -= 1
+            return
         self.threads.append(Thread(target=self.helper.serve, args=(batch,)))
         self.threads[-1].start()
 
@@ -193,6 +197,15 @@ def party(bench: Bench, board: Board, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 def test_whoever_is_free_makes_tasks(party: Callable[..., Party]) -> None:
     assert len(party().made("nap")) == 2
+
+
+def test_who_is_free_hears_of_tasks_at_once(party: Callable[..., Party], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leading, "CALL", 3600.0)
+    assert len(party().made("nap")) == 2
+
+
+def test_while_tasks_wait_whoever_is_free_later_is_called(party: Callable[..., Party]) -> None:
+    assert len(party(lost=10).made("nap")) == 2
 
 
 def test_another_version_does_not_help(party: Callable[..., Party]) -> None:
