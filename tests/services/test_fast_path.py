@@ -15,6 +15,7 @@ from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from app.db.engine import DRIVER, open_engine, open_sessions
+from app.db.keys import USE_RESOLUTION
 from app.db.locks import Lock, hold
 from app.db.unit_of_work import UnitOfWork
 from app.domain.boards import Board
@@ -170,6 +171,22 @@ def test_what_changed_since_it_was_remembered_is_looked_up(
     assert len(held(database, board)[0]) == 2 + (code == "new")
     if change is rename:
         assert any("'gamma'" in row for row in held(database, board)[0])
+
+
+def test_the_use_of_a_key_is_noted_now_and_then(
+    fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
+) -> None:
+    board = make_board(open_work)
+    for _ in range(2):
+        write([cast(board, secret)])
+    with database.begin() as connection:
+        connection.execute(text("UPDATE keys SET last_used_at = now() - :ago"), {"ago": 2 * USE_RESOLUTION})
+    for _ in range(2):
+        assert codes(write([cast(board, secret)])) == ["new"]
+    with database.connect() as connection:
+        noted = connection.execute(text("SELECT max(last_used_at) > now() - :ago FROM keys"), {"ago": USE_RESOLUTION})
+        assert noted.scalar_one()
+    assert fast.groups == 2, "one before, one after"
 
 
 def test_several_boards_and_keys_are_stored_together(
