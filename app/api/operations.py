@@ -38,12 +38,14 @@ class Readiness:
     redis: Answer
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
     """Whether the process answers at all."""
     return Health()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Readiness)
 def readyz(ports: PortsOf) -> Response:
     """Whether the database, its migrations and Redis are there."""

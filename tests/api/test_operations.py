@@ -18,11 +18,18 @@ def test_the_process_and_its_parts_are_there(client: TestClient) -> None:
     assert client.get("/readyz").json() == {"database": "ok", "migrations": "ok", "redis": "ok"}
 
 
+def test_monitors_may_ask_for_heads_alone(client: TestClient) -> None:
+    for path in ("/healthz", "/readyz"):
+        answer = client.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
 def test_a_database_of_another_version_is_not_ready(client: TestClient, database: Engine) -> None:
     with database.begin() as connection:
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
         connection.execute(text("UPDATE alembic_version SET version_num = 'older'"))
     try:
+        assert client.head("/readyz").status_code == 503
         answer = client.get("/readyz")
         problem(answer, 503, "not-ready")
         assert answer.json()["migrations"] == "failed"
