@@ -35,11 +35,12 @@ from app.services.refit.gathering import gather
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
 from app.stats.debias.clusters import Clustering
-from app.stats.debias.folds import mix
+from app.stats.debias.folds import Hashes, mix
 from app.stats.debias.one_step import Target, one_step
 from app.stats.debias.segments import segment
 from app.stats.types import Bools, Covariates, Floats, Ints, Sample
 from tests.refitting import ITEMS, Bench, ballots, cast, features_of, new_board
+from tests.services.thinned import content_of
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ class Rows:
     Parameters
     ----------
     sample, mu : rows and models.
-    context_id : (n,) database ids.
+    context_id, content : (n,) database ids, and hashes of what rows are of.
     earlier : (n,) rows that the refit had.
     refitted, frozen : what it left.
     stored : its own rows.
@@ -79,6 +80,7 @@ class Rows:
     sample: Sample
     mu: FoldModels
     context_id: Ints
+    content: Hashes
     earlier: Bools
     refitted: Refitted
     frozen: FrozenSegment
@@ -128,14 +130,14 @@ def rows_of(bench: Bench, board: Board, snapshot: Snapshot, level: str = "", *, 
     alone = (frame.vote_id > snapshot.watermark) & (frame.context_id[row] == 0)
     fold[row[alone]] = refitted.board.spread.fold(mix(frame.vote_id[alone]))
     sample = frozen.nuisances.view(replace(sample, fold=fold), refitted=earlier)
-    context_id = frame.context_id
+    context_id, content = frame.context_id, content_of(inputs, frame)
     if level:
         stored = Stored(frame, covariates_of(inputs, board.config)[0], levels_of(inputs, board.config))
         rows = Segments(stored).rows(level)
         sample = segment(sample, rows, propensity=sample.votes.propensity)
-        earlier, context_id = earlier[rows], context_id[rows]
+        earlier, context_id, content = earlier[rows], context_id[rows], content[rows]
     mu = FoldModels(opened.models.models, covariates)
-    return Rows(sample, mu, context_id, earlier, refitted, frozen, opened.stored)
+    return Rows(sample, mu, context_id, content, earlier, refitted, frozen, opened.stored)
 
 
 def live_ballots(size: int, *, seed: int, contexts: int | None, offers: bool) -> list[dict[str, Any]]:

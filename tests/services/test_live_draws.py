@@ -38,7 +38,7 @@ from app.stats.debias.one_step import Target
 from app.stats.debias.segments import segment
 from tests.refitting import ITEMS, Bench, ballots, cast, new_board
 from tests.services.annotating import Row, Tool
-from tests.services.thinned import Known, parts_of, stretched
+from tests.services.thinned import Known, content_of, parts_of, stretched
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ class Recount:
         if self.thinned:
             with work() as opened_work:
                 known = Known.of(opened_work, self.snapshot, opened.stored, estimand, level)
-            times = known.of_rows(frame.context_id[chosen], earlier[chosen])
+            times = known.of_rows(frame.context_id[chosen], earlier[chosen], content_of(inputs, frame)[chosen])
             value, correction = stretched(known, (value, correction), times, target)
         psi = value + part.n_rows / heard * correction
         error = np.sqrt(psi.var(axis=0) / len(psi))

@@ -37,12 +37,12 @@ def agree(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: 
     target = rows.target(estimand)
     with bench.work() as work:
         known = Known.of(work, snapshot, rows.stored, estimand, level)
-    times, parts = known.of_rows(rows.context_id, rows.earlier), parts_of(rows.sample, rows.mu, target)
+    times, parts = known.of_rows(rows.context_id, rows.earlier, rows.content), parts_of(rows.sample, rows.mu, target)
     value, correction = stretched(known, parts, times, target)
     psi = value + correction
     assert answer["live"]["included"]
     assert answer["rows"] == len(psi)
-    assert answer["rows_used"] == DRAWN + (~rows.earlier).sum()
+    assert answer["rows_used"] == DRAWN + ((times > 0) & ~rows.earlier).sum() < len(psi)
     assert scores(answer) == pytest.approx(psi.mean(axis=0).tolist(), abs=1e-9)
     assert scores(answer, "standard_error") == pytest.approx(np.sqrt(psi.var(axis=0) / len(psi)).tolist(), abs=1e-9)
     plug_in = read(bench, board, estimand=estimand, estimator="plugin", segment=level or None)

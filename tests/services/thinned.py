@@ -9,8 +9,11 @@ import numpy as np
 from app.db.models.snapshots import Snapshot
 from app.db.unit_of_work import UnitOfWork
 from app.services.rankings.standings import of_scores
+from app.services.refit.frame import Frame
+from app.services.refit.inputs import Inputs
 from app.services.refit.segments import Segments
 from app.services.refit.storage import Stored
+from app.stats.debias.folds import Hashes, mix
 from app.stats.debias.influence import influence_of
 from app.stats.debias.one_step import CrossFit, Target
 from app.stats.debias.thinning import Thinning
@@ -49,10 +52,19 @@ class Known:
         contexts = stored.frame.context_id[inside][thinning.drawn]
         return cls(contexts[contexts > 0], thinning.drawn.size, thinning.rows_used, *values)
 
-    def of_rows(self, context_id: Ints, earlier: Bools) -> Floats:
-        """(n,) how often each row counts."""
-        drawn = np.isin(context_id, self.contexts)
-        return np.where(earlier, np.where(drawn, self.rows / self.drawn, 0.0), 1.0)
+    def of_rows(self, context_id: Ints, earlier: Bools, content: Hashes) -> Floats:
+        """(n,) how often each row counts; hashes of content draw new rows."""
+        drawn = np.where(earlier, np.isin(context_id, self.contexts), content / 2.0**64 < self.drawn / self.rows)
+        return np.where(drawn, self.rows / self.drawn, 0.0)
+
+
+def content_of(inputs: Inputs, frame: Frame) -> Hashes:
+    """(n,) hashes of the rows' contexts, of the vote's number where there is none."""
+    keys = inputs.contexts.key[np.searchsorted(inputs.contexts.ids, frame.context_id)]
+    content, row = mix(keys.astype(np.uint64)), frame.sample.votes.row
+    alone = frame.context_id[row] == 0
+    content[row[alone]] = mix(frame.vote_id[alone])
+    return content
 
 
 def parts_of(sample: Sample, mu: CrossFit, target: Target) -> tuple[Floats, Floats]:

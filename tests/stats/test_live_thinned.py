@@ -11,7 +11,7 @@ from app.stats.debias import Clustering, Target, one_step
 from app.stats.debias import thinning as thinning_module
 from app.stats.debias.live import LiveSums, live_sums
 from app.stats.debias.segments import segment
-from app.stats.debias.stretching import Centre
+from app.stats.debias.stretching import Centre, Stretched
 from app.stats.debias.thinning import Thinning
 from app.stats.gars import Graph, estimand
 from app.stats.types import Bools, Estimate, Floats, Sample, Votes
@@ -78,8 +78,8 @@ class Live:
         return self.sums[name].estimate(self.refitted[name])
 
 
-def live(sample: Sample, case: Case, drawn: Floats | None = None) -> Live:
-    """All of a board, the refit's rows counted as given (n,) in the place of what it drew."""
+def live(sample: Sample, case: Case, new: Bools, *, all_drawn: bool = False) -> Live:
+    """All of a board, some of the new rows (new,) drawn; or every row of the refit taken for one that it drew."""
     every, votes = np.arange(sample.n_rows), len(sample.votes)
     first, late = part(sample, every < REFITTED, votes - REFITTED // 2), every[:REFITTED:2]
     found = one_step(first, Paired(case), TARGETS, clustering=UNIT)
@@ -87,15 +87,16 @@ def live(sample: Sample, case: Case, drawn: Floats | None = None) -> Live:
     centres = {key: Centre(each.plug_in, each.correction) for key, each in found.items()}
     thinning = Thinning.of(first)
     assert thinning is not None
-    times = np.concatenate([thinning.stretch(np.arange(REFITTED)) if drawn is None else drawn, np.ones(NEW)])
+    drawn = np.concatenate([thinning.drawn | all_drawn, new])
+    times = np.where(drawn, REFITTED / DRAWN, 0.0)
     touched = np.isin(every, late)
     before, now = touched, touched | (every >= REFITTED)
-    old, new = (
-        live_sums(part(sample, rows, size), case.mu, TARGETS, thinned=(times[rows], centres))
+    old, came = (
+        live_sums(part(sample, rows, size), case.mu, TARGETS, thinned=Stretched(times[rows], centres, Paired(case)))
         for rows, size in ((before, votes - REFITTED // 2), (now, votes))
     )
     refitted = {key: replace(each.estimate, n_rows=REFITTED) for key, each in found.items()}
-    return Live(refitted, {key: each - old[key] for key, each in new.items()})
+    return Live(refitted, {key: each - old[key] for key, each in came.items()})
 
 
 @pytest.mark.slow
@@ -107,11 +108,11 @@ def test_intervals_of_thinned_live_boards_cover_and_are_as_wide_as_scores_scatte
     for _ in range(BOARDS):
         sample = world.draw(rng)
         case = Case(sample, world.models)
-        boards = live(sample, case)
+        new = rng.random(NEW) < DRAWN / REFITTED
+        boards = live(sample, case, new)
         for name in TARGETS:
             found[name].append(boards.estimate(name))
-        every = np.full(REFITTED, REFITTED / DRAWN)
-        found["rc, all drawn"].append(live(sample, case, every).estimate("rc"))
+        found["rc, all drawn"].append(live(sample, case, new, all_drawn=True).estimate("rc"))
     for name, each in found.items():
         value, error = np.array([one.value for one in each]), np.array([one.standard_error for one in each])
         width = np.sqrt((error**2).mean(axis=0)) / value.std(axis=0)

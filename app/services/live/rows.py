@@ -25,6 +25,7 @@ class LiveRows:
     ----------
     sample : with propensities as they were logged, of draws times the chance of an answer.
     context_id : (n,) database id of each row's context, 0 where there is none.
+    content : (n,) hashes of what the rows are of.
     refitted : (n,) rows that the refit had.
     fresh : (n,) rows that are the first of their context.
     drawn : (n, 4) what became of their draws, see `Drawn.counts`.
@@ -34,6 +35,7 @@ class LiveRows:
 
     sample: Sample
     context_id: Ints
+    content: Hashes
     refitted: Bools
     fresh: Bools
     drawn: Floats
@@ -44,7 +46,7 @@ class LiveRows:
         """The rows of a mask (n,), with the counts of all."""
         votes = self.sample.votes
         part = segment(self.sample, rows, propensity=votes.propensity)
-        columns = ("context_id", "refitted", "fresh", "drawn")
+        columns = ("context_id", "content", "refitted", "fresh", "drawn")
         return replace(self, sample=part, **{name: getattr(self, name)[rows] for name in columns})
 
 
@@ -58,12 +60,13 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
     drawn = None if frozen.answers is None else Drawn(inputs, population, frozen.answers, touched)
     refitted = np.isin(rows.context_id, touched.refitted) & (rows.context_id > 0)
     votes, _ = among_active(_votes(population, frozen, drawn), active)
+    content = _units(population, frozen)
     sample = Sample(
         n_items=len(frozen.items),
         rule=frozen.rule,
         votes=votes,
         context=rows.context,
-        fold=frozen.spread.fold(_units(population, frozen)),
+        fold=frozen.spread.fold(content),
         pattern=rows.pattern,
     )
     kept = refitted | (rows.time >= frozen.since)
@@ -71,7 +74,7 @@ def live_rows(inputs: Inputs, touched: Touched, frozen: FrozenBoard) -> LiveRows
     new = _newcomers(population, touched, inputs.roster.names, shown=shown)
     fresh = _first(rows.context) & ~np.isin(rows.context_id, touched.known[touched.known > 0])
     counts = np.zeros((len(rows), 4)) if drawn is None else drawn.counts()
-    return LiveRows(sample, rows.context_id, refitted, fresh, counts, int(shown.sum()), new).take(kept)
+    return LiveRows(sample, rows.context_id, content, refitted, fresh, counts, int(shown.sum()), new).take(kept)
 
 
 def _units(population: Population, frozen: FrozenBoard) -> Hashes:

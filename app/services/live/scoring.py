@@ -23,8 +23,9 @@ from app.services.refit.snapshot import FEATURISER, MODEL
 from app.services.refit.tables import Counts
 from app.stats.debias.live import Heard, live_sums
 from app.stats.debias.one_step import Target
+from app.stats.debias.stretching import Stretched
 from app.stats.gars import Estimand
-from app.stats.types import Covariates, Floats, Ints, OutcomeModel, Sample
+from app.stats.types import Covariates, Floats, Ints, OutcomeModel
 
 NUMBERS = 8_000_000
 """Chances (cells, K, K, C) held at a time."""
@@ -95,7 +96,7 @@ def scored(
     inside = {each: np.array([each in own for own in names]) for each in sorted({*chain.from_iterable(names)})}
     total: dict[str, SegmentSums] = {}
     for part in _portions(rows, refitted.rows_at_once):
-        mu = _Tabulated.of(models, part.sample)
+        mu = _Tabulated(models)
         for name, patterns in inside.items():
             mask = patterns[part.sample.pattern]
             if not mask.any():
@@ -109,10 +110,13 @@ def scored(
 def _of_segment(refitted: Refitted, frozen: FrozenSegment, rows: LiveRows, mu: _Tabulated) -> SegmentSums:
     sample = frozen.nuisances.view(rows.sample, refitted=rows.refitted)
     targets = {key: Target(refitted.estimands[key[0]], frozen.graph(key[1])) for key in frozen.scores}
-    draw = frozen.thinned
-    thinned = None if draw is None else (draw.times_of(rows.context_id, rows.refitted), draw.centres)
+    thinned, used = None, ~rows.refitted
+    if frozen.thinned is not None:
+        times = frozen.thinned.times_of(rows.context_id, rows.refitted, rows.content)
+        thinned, used = Stretched(times, frozen.thinned.centres, mu.models), used & (times > 0)
     sums = live_sums(sample, mu, targets, apart=bool(frozen.apart), thinned=thinned)
-    return SegmentSums({**sums}, Counts.of(sample), int(rows.fresh.sum()), _heard(frozen, rows))
+    counts = Counts.of(sample), int(rows.fresh.sum()), int(used.sum())
+    return SegmentSums({**sums}, *counts, _heard(frozen, rows))
 
 
 def _heard(frozen: FrozenSegment, rows: LiveRows) -> Heard | None:
@@ -152,9 +156,15 @@ class _Models:
     x: Floats
     margins: Margins | None
 
-    def __call__(self, fold: int, patterns: Ints) -> Floats:
-        margins = None if self.margins is None else self.margins.of(patterns)
-        return self.models[fold].probabilities(Covariates(self.x[patterns], margins))
+    def __call__(self, fold: int, patterns: Ints, /) -> Floats:
+        return self.models[fold].probabilities(self._of(patterns))
+
+    def at(self, fold: int, patterns: Ints, left: Ints, right: Ints) -> Floats:
+        """(m, C) of one ordered pair a pattern."""
+        return self.models[fold].probabilities_at(self._of(patterns), left, right)
+
+    def _of(self, patterns: Ints) -> Covariates:
+        return Covariates(self.x[patterns], None if self.margins is None else self.margins.of(patterns))
 
 
 @dataclass(frozen=True)
@@ -163,16 +173,16 @@ class _Tabulated:
 
     Parameters
     ----------
-    patterns, chances : by fold, the patterns (u,) in ascending order and mu (u, K, K, C).
+    models : the fold models.
+    known : mu (K, K, C) by fold and pattern, of those asked for so far.
     """
 
-    patterns: dict[int, Ints]
-    chances: dict[int, Floats]
-
-    @classmethod
-    def of(cls, models: _Models, sample: Sample) -> _Tabulated:
-        patterns = {int(fold): np.unique(sample.pattern[sample.fold == fold]) for fold in np.unique(sample.fold)}
-        return cls(patterns, {fold: models(fold, each) for fold, each in patterns.items()})
+    models: _Models
+    known: dict[tuple[int, int], Floats] = field(default_factory=dict)
 
     def __call__(self, fold: int, patterns: Ints) -> Floats:
-        return self.chances[fold][np.searchsorted(self.patterns[fold], patterns)]
+        new = [number for number in patterns.tolist() if (fold, number) not in self.known]
+        if new:
+            found = self.models(fold, np.array(new))
+            self.known.update(((fold, number), each) for number, each in zip(new, found, strict=True))
+        return np.stack([self.known[fold, number] for number in patterns.tolist()])

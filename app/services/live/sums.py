@@ -28,12 +28,14 @@ class SegmentSums:
     scores : by estimand and mode.
     counts : of the votes.
     contexts : new ones.
+    rows_used : new rows with values of their own.
     heard : of draws, None on boards without any.
     """
 
     scores: dict[Scored, LiveSums]
     counts: Counts
     contexts: int
+    rows_used: int
     heard: Heard | None = None
 
     @classmethod
@@ -41,17 +43,19 @@ class SegmentSums:
         """No row yet; counts are those of the refitted votes and the live ones together."""
         ranked = int(frozen.every.ranked.size)
         scores = {key: LiveSums.none(ranked, frozen.apart.get(key)) for key in frozen.scores}
-        return cls(scores, frozen.counts, 0, Heard() if frozen.apart else None)
+        return cls(scores, frozen.counts, 0, 0, Heard() if frozen.apart else None)
 
     def __add__(self, other: SegmentSums) -> SegmentSums:
         scores = {key: each + other.scores[key] for key, each in self.scores.items()}
         heard = None if self.heard is None or other.heard is None else self.heard + other.heard
-        return SegmentSums(scores, self.counts + other.counts, self.contexts + other.contexts, heard)
+        contexts, used = self.contexts + other.contexts, self.rows_used + other.rows_used
+        return SegmentSums(scores, self.counts + other.counts, contexts, used, heard)
 
     def __sub__(self, other: SegmentSums) -> SegmentSums:
         scores = {key: each - other.scores[key] for key, each in self.scores.items()}
         heard = None if self.heard is None or other.heard is None else self.heard - other.heard
-        return SegmentSums(scores, self.counts - other.counts, self.contexts - other.contexts, heard)
+        contexts, used = self.contexts - other.contexts, self.rows_used - other.rows_used
+        return SegmentSums(scores, self.counts - other.counts, contexts, used, heard)
 
     @property
     def rows(self) -> int:
@@ -70,7 +74,12 @@ class SegmentSums:
 
     def pack(self) -> bytes:
         """As bytes."""
-        header = {"scores": list(self.scores), "rows": self.rows, "contexts": self.contexts}
+        header = {
+            "scores": list(self.scores),
+            "rows": self.rows,
+            "contexts": self.contexts,
+            "rows_used": self.rows_used,
+        }
         each = list(self.scores.values())
         apart = [one.apart for one in each if one.apart is not None]
         arrays = {
@@ -102,7 +111,7 @@ class SegmentSums:
             scores[estimand, pairs] = LiveSums(psi, arrays["value"][at], parts)
         counts = Counts(**{field.name: arrays[f"counts.{field.name}"] for field in fields(Counts)})
         heard = Heard(**header["heard"]) if "heard" in header else None
-        return cls(scores, counts, header["contexts"], heard)
+        return cls(scores, counts, header["contexts"], header.get("rows_used", header["rows"]), heard)
 
 
 def _upper(squares: Iterable[Floats]) -> Floats:

@@ -148,7 +148,7 @@ def _scored(
         value=value,
         covariance=covariance,
         n_rows=standings.n_rows + sums.rows,
-        rows_used=standings.rows_used + sums.rows,
+        rows_used=standings.rows_used + sums.rows_used,
         contexts=contexts,
         standing=[
             {**row, "votes": votes, "effective_votes": effective, "status": status}

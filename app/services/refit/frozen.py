@@ -140,7 +140,7 @@ class Freezer:
         for table in tables:
             if table.estimator == DEBIASED and table.covariance is not None and table.ranked.size:
                 scored.setdefault(table.segment, []).append(table)
-        plug_in = {_key(table): table.value for table in tables if table.estimator == PLUGIN}
+        plug_in = {(each.segment, each.estimand, each.pairs): each.value for each in tables if each.estimator == PLUGIN}
         names = sorted(scored.keys() - {""})
         answers = Responses(self.inputs).answers() if _drawn(self.inputs) else None
         board, curve = _board_header(self.frame, self.inputs), _curve(answers)
@@ -151,7 +151,8 @@ class Freezer:
             if answers is not None:
                 header["per_pair"] = self._shares(rows).per_pair()
                 arrays |= self._apart(sample, scored[name])
-            arrays |= self._thinned(rows, sample, scored[name], plug_in)
+            both = [(each, plug_in[name, each.estimand, each.pairs]) for each in scored[name]]
+            arrays |= self._thinned(rows, sample, both)
             if not name:
                 header["board"] = board | {"segments": names} | curve[0]
                 arrays |= curve[1]
@@ -171,18 +172,12 @@ class Freezer:
         return Shares.of(there, context_id, exposure.row)
 
     def _thinned(
-        self,
-        rows: Bools | None,
-        sample: Sample,
-        tables: Sequence[Table],
-        plug_in: Mapping[tuple[str, str, str], Floats],
+        self, rows: Bools | None, sample: Sample, scores: Sequence[tuple[Table, Floats]]
     ) -> dict[str, NDArray[Any]]:
         """Nothing where no row changes: a vote on a battle is a row of its own."""
         thinning = thinning_of(sample, self.mu) if self.frame.clustering.unit == "context" else None
-        if thinning is None:
-            return {}
         context_id = self.frame.context_id if rows is None else self.frame.context_id[rows]
-        return pack_thinned(thinning, context_id, [(table, plug_in[_key(table)]) for table in tables])
+        return {} if thinning is None else pack_thinned(thinning, context_id, scores)
 
     def _apart(self, sample: Sample, tables: Sequence[Table]) -> dict[str, NDArray[Any]]:
         support = support_of(sample)
@@ -201,10 +196,6 @@ class Freezer:
             "apart.square": np.array([each.value.square for each in parts]),
             "apart.correction": np.array([each.correction for each in parts]),
         }
-
-
-def _key(table: Table) -> tuple[str, str, str]:
-    return table.segment, table.estimand, table.pairs
 
 
 def unfreeze_board(body: bytes) -> FrozenBoard:

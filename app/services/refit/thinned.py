@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.services.refit.tables import Table
+from app.stats.debias.folds import Hashes
 from app.stats.debias.stretching import Centre
 from app.stats.debias.support import Pairs
 from app.stats.debias.thinning import Thinning
@@ -36,12 +37,11 @@ class Thinned:
     times: float
     centres: Mapping[Scored, Centre]
 
-    def times_of(self, context_id: Ints, refitted: Bools) -> Floats:
-        """(n,) see `Centre.stretched`, by the contexts of rows and whether the refit had them."""
-        if not self.contexts.size:
-            return np.where(refitted, 0.0, 1.0)
-        at = np.minimum(np.searchsorted(self.contexts, context_id), self.contexts.size - 1)
-        return np.where(refitted, np.where(self.contexts[at] == context_id, self.times, 0.0), 1.0)
+    def times_of(self, context_id: Ints, refitted: Bools, content: Hashes) -> Floats:
+        """(n,) see `Centre.stretched`, of rows of these contexts; hashes of content draw those new since."""
+        known = np.searchsorted(self.contexts, context_id, "right") > np.searchsorted(self.contexts, context_id)
+        drawn = np.where(refitted, known, content < np.uint64(2.0**64 / self.times))
+        return np.where(drawn, self.times, 0.0)
 
 
 def pack_thinned(

@@ -25,9 +25,8 @@ from app.stats.debias.clusters import Clustering
 from app.stats.debias.influence import InfluenceRows, influence_of
 from app.stats.debias.moments import Moments
 from app.stats.debias.one_step import CrossFit, Target, one_step, ranked_items
-from app.stats.debias.paired import is_pairwise
 from app.stats.debias.propensity import KeptRates, Unit, corrected_for_exclusions, used_propensities
-from app.stats.debias.stretching import Centre
+from app.stats.debias.stretching import Stretched
 from app.stats.types import Bools, Estimate, Floats, Sample
 
 Key = TypeVar("Key", bound=Hashable)
@@ -224,7 +223,7 @@ def live_sums(
     targets: Mapping[Key, Target],
     *,
     apart: bool = False,
-    thinned: tuple[Floats, Mapping[Key, Centre]] | None = None,
+    thinned: Stretched[Key] | None = None,
 ) -> dict[Key, LiveSums]:
     """Sums of several targets over all rows of a sample, in one pass over mu.
 
@@ -234,15 +233,14 @@ def live_sums(
     mu : the refit's fold models.
     targets : on the refit's graphs.
     apart : whether values and corrections are wanted on their own too.
-    thinned : where the refit thinned its rows, how often each row counts (n,) and the centres, see `Centre.stretched`.
+    thinned : how rows count where the refit thinned its own.
     """
-    found = {}
-    for key, each in influence_of(sample, mu, targets).items():
-        rows = each.by_row()
-        if thinned is not None:
-            rows = thinned[1][key].stretched(rows, thinned[0], pairwise=is_pairwise(targets[key]))
-        found[key] = LiveSums.of(rows, ranked_items(targets[key].graph).size, apart=apart)
-    return found
+    rows: Mapping[Key, Iterable[InfluenceRows]]
+    if thinned is None:
+        rows = {key: each.by_row() for key, each in influence_of(sample, mu, targets).items()}
+    else:
+        rows = thinned.rows(sample, mu, targets)
+    return {key: LiveSums.of(each, ranked_items(targets[key].graph).size, apart=apart) for key, each in rows.items()}
 
 
 def parts_behind(

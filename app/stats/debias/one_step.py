@@ -70,8 +70,7 @@ class Scored:
 
     def pieces(self, target: Target) -> tuple[Floats, Floats]:
         """F (c, K) of the cells and dF/dp (R, K) at the requests."""
-        gradient = target.estimand.gradient_at(self.p, self.index, self.left, self.right, target.graph)
-        return self.value(target), gradient
+        return self.value(target), self._gradient(target)
 
     def value(self, target: Target) -> Floats:
         """F (c, K) of the cells."""
@@ -83,8 +82,11 @@ class Scored:
         if isinstance(target.estimand, PairwiseEstimand):
             p, of_pairs = self.p[self.index, left, right], target.estimand.gradient_of_pairs
             return Kept(self.block, self.correction, None, value, lambda: of_pairs(p, left, right, target.graph))
-        gradient = self.pieces(target)[1]
+        gradient = self._gradient(target)
         return Kept(self.block, self.correction, None, value, lambda: gradient)
+
+    def _gradient(self, target: Target) -> Floats:
+        return target.estimand.gradient_at(self.p, self.index, self.left, self.right, target.graph)
 
 
 def scored_blocks(sample: Sample, mu: CrossFit, layout: Layout) -> Iterator[Scored]:
