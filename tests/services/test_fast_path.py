@@ -298,6 +298,7 @@ def test_a_connection_that_is_gone_is_replaced(
     lost = cast(board, secret)
     with pytest.raises(OperationalError):
         write([lost])
+    assert lost.counted, "the next try costs its sender nothing"
     assert codes(write([lost])) == ["new"], "the box tries again"
     assert fast.groups == 2
     assert len(held(database, board)[0]) == 3
