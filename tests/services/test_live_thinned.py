@@ -14,6 +14,7 @@ from app.services.live import run
 from app.stats.debias import thinning
 from tests.refitting import ITEMS, Bench, ballots, cast, new_board
 from tests.services.test_live import live_ballots, read, register, rows_of, scores, updater
+from tests.services.test_live_judges import heard_in, judge, judged_board, said
 from tests.services.thinned import Known, parts_of, stretched
 
 DRAWN = 40
@@ -31,9 +32,10 @@ def _low_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thinning, "PAIRS", 0)
 
 
-def agree(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str) -> None:
+def agree(bench: Bench, board: Board, snapshot: Snapshot, estimand: str, level: str, *, judged: bool = False) -> None:
     """Live answers say what all rows say, those drawn at the refit for those that were not."""
-    rows, answer = rows_of(bench, board, snapshot, level), read(bench, board, estimand=estimand, segment=level or None)
+    rows = rows_of(bench, board, snapshot, level, heard=heard_in(bench, board, snapshot) if judged else None)
+    answer = read(bench, board, estimand=estimand, segment=level or None)
     target = rows.target(estimand)
     with bench.work() as work:
         known = Known.of(work, snapshot, rows.stored, estimand, level)
@@ -74,3 +76,19 @@ def test_live_scores_are_those_of_a_recomputation(bench: Bench, monkeypatch: pyt
     assert (answer["votes"], answer["votes_pending"]) == (260 + 70 + 50 + 20, 0)
     assert "active_set" in answer["live"]["reasons"]
     assert next(row for row in answer["rankings"] if row["item"] == "euler")["status"] == "few_votes"
+
+
+def test_judges_are_heard_in_new_rows_drawn_and_not_drawn(bench: Bench) -> None:
+    board, snapshot = judged_board(bench, seed=1, unit="context", segments=["lang"])
+    assert read(bench, board)["rows_used"] == DRAWN
+    update = updater(bench)
+    for part in range(2):
+        cast(bench, board, ballots(ITEMS, 20, seed=3 + part, contexts=160))
+        judge(bench, board, said(range(60 + part, 160, 2), seed=5 + part))
+        register(bench, board, [f"p{n}" for n in range(150, 160)])
+        update.serve(board.id)
+    cast(bench, board, ballots(ITEMS, 2, seed=7, contexts=160))
+    update.serve(board.id)
+    for level in ("", "lang:de"):
+        for estimand in ("bt", "rc"):
+            agree(bench, board, snapshot, estimand, level, judged=True)
