@@ -248,6 +248,19 @@ def test_votes_that_are_stored_are_answered_where_the_next_ones_fail(
     assert (fast.votes, len(held(database, known)[0]), len(held(database, new)[0])) == (2, 3, 0)
 
 
+def test_votes_are_told_of_whichever_way_they_went(
+    fast: Watched, open_work: Open, database: Engine, redis_url: str, secret: str
+) -> None:
+    board, heard = make_board(open_work), list[int]()
+    telling = partial(UnitOfWork, open_sessions(database), announce=heard.append)
+    with closing(writer(telling, redis_url, per_minute=0)) as write:
+        for told in (1, 2, 3):
+            assert codes(write([cast(board, secret)])) == ["new"]
+            assert heard == [board.id] * told
+        assert codes(write([cast(board, secret, right="nobody")])) == ["unknown-item"]
+    assert (fast.groups, len(heard)) == (2, 3)
+
+
 def test_a_context_of_the_pool_is_offered_by_its_first_vote(
     fast: Watched, write: Write, open_work: Open, database: Engine, secret: str
 ) -> None:
