@@ -81,4 +81,6 @@ def lease(engine: Engine, lock: Lock, board_id: int) -> Iterator[Lease | None]:
         try:
             yield Lease(connection)
         finally:
-            connection.execute(RELEASE, keys)
+            # With the connection the lock is gone.
+            if not connection.invalidated:
+                connection.execute(RELEASE, keys)

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from sqlalchemy.exc import DBAPIError
+
 from app.cache.news import News, Silence
 from app.db.locks import Lease
 from app.db.models.snapshots import Snapshot
@@ -22,10 +24,10 @@ from app.services.refit.snapshot import Gathered, rows_of_snapshot, spec_hash
 from app.stats.errors import StatsError
 
 MOST_ATTEMPTS = 3
-"""Times that a job is taken up whose worker dies."""
+"""Times that a job is taken up whose worker dies, or loses the database."""
 
 UNEXPECTED = "the refit failed for a reason of its own; the service's log has the details"
-DIED = f"the worker ended {MOST_ATTEMPTS} times while it worked on this"
+DIED = f"the worker, or its connection to the database, ended {MOST_ATTEMPTS} times while it worked on this"
 
 OpenWork = Callable[[], UnitOfWork]
 OpenLease = Callable[[int], AbstractContextManager[Lease | None]]
@@ -90,6 +92,9 @@ class Refitter:
         try:
             self._refit(board_id, jobs, lease)
         except Exception as error:
+            if _cut_off(error):
+                # Others may hold the board's lock by now. The next sweep finds the job without a worker.
+                raise
             logger.exception("refit of board %s failed", board_id)
             reason = str(error) if isinstance(error, StatsError) else UNEXPECTED
             with self.open_work() as work:
@@ -156,3 +161,8 @@ class Refitter:
         with self.open_work() as work:
             work.jobs.advance(jobs, share)
             work.commit()
+
+
+def _cut_off(error: Exception) -> bool:
+    """Whether a connection to the database ended, or none could be made."""
+    return isinstance(error, DBAPIError) and (error.connection_invalidated or error.statement is None)
