@@ -227,7 +227,7 @@ class Rejects:
         pass
 
     def rejected(self, reject: Reject) -> None:
-        self.told.append((reject.line, reject.reason))
+        self.told.append((reject.place.line, reject.reason))
 
 
 def imported(engine: Engine, path: Path, slug: str, request: Request) -> tuple[Summary, Rejects]:
