@@ -41,6 +41,8 @@ CROSS JOIN LATERAL (
             SELECT FROM votes
             WHERE board_id = boards.id AND id > coalesce(watermark, 0) ORDER BY id LIMIT rule.votes
         ) AS first
+        -- Numbers are those of all boards: where they lie closer than that, no vote has to be counted.
+        WHERE (SELECT max(id) FROM votes WHERE board_id = boards.id) - coalesce(watermark, 0) >= rule.votes
     ) AS votes, (
         SELECT received_at FROM votes
         WHERE board_id = boards.id AND id > coalesce(watermark, 0) ORDER BY id LIMIT 1
